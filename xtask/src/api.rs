@@ -21,10 +21,11 @@ use serde_json::Value;
 use crate::{metadata, run::cargo, stage::Done, workspace};
 
 /// The published libraries. `zvf-cli` is a program; its library exists for its tests.
-const LIBRARIES: [&str; 15] = [
+const LIBRARIES: [&str; 16] = [
     "zvf",
     "zvf-arrow",
     "zvf-build",
+    "zvf-catalog",
     "zvf-codecs",
     "zvf-dense",
     "zvf-files",

@@ -4,6 +4,7 @@ use std::{borrow::Cow, error::Error, fs, io, path::Path};
 
 use zvf::{Bbox, Dataset, StateError};
 use zvf_build::{BuildError, edit::EditError};
+use zvf_catalog::CatalogError;
 use zvf_files::InputFile;
 use zvf_model::{detection::GenerationError, error_chain::error_chain};
 use zvf_query::QueryError;
@@ -112,7 +113,7 @@ fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
         });
     }
     match error.cause() {
-        Some(QueryError::Damaged(_)) if operation == Operation::Migrate => {
+        Some(CatalogError::Damaged(_)) if operation == Operation::Migrate => {
             Some("skip it with --skip-damaged".into())
         }
         _ => None,
@@ -325,20 +326,23 @@ pub(crate) fn seal_hint(error: &(dyn Error + 'static)) -> Option<String> {
 
 /// Adds a hint to the error of a query, in the words of the options of `zvf query`.
 pub(crate) fn with_query_hint(error: zvf::Error, has_filter: bool) -> Box<dyn Error> {
-    let (message, hint) = match error.cause() {
-        Some(QueryError::NoObject { id, level }) => (
+    let (message, hint) = match (error.cause(), error.cause()) {
+        (Some(QueryError::NoObject { id, level }), _) => (
             format!("level {level} has no object {id}"),
             "skip it with --keep-going".to_owned(),
         ),
-        Some(QueryError::NoGroup { id, level }) => (
+        (Some(QueryError::NoGroup { id, level }), _) => (
             format!("level {level} has no group {id}"),
             "skip it with --keep-going".to_owned(),
         ),
-        Some(
-            query @ QueryError::NoAttribute {
-                scope: None, name, ..
-            },
-        ) if has_filter && !query.has_suggestion() => (
+        (
+            _,
+            Some(
+                absent @ CatalogError::NoAttribute {
+                    scope: None, name, ..
+                },
+            ),
+        ) if has_filter && !absent.has_suggestion() => (
             error_chain(&error),
             format!("put text to compare with in single quotes, as '{name}'"),
         ),

@@ -61,6 +61,7 @@ mod setters;
 
 pub mod array;
 pub mod base64;
+pub mod closest;
 pub mod column;
 pub mod detection;
 pub mod draco;

@@ -4,6 +4,7 @@ use std::io;
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use zvf::{Error, ErrorKind, StateError};
+use zvf_catalog::CatalogError;
 use zvf_dense::DenseError;
 use zvf_files::{FileError, FileFault};
 use zvf_model::error_chain::error_chain;
@@ -27,7 +28,7 @@ impl IntoException for Error {
     fn into_exception(self, py: Python<'_>) -> PyErr {
         let key = self.key().map(ToString::to_string);
         let chunk = match self.cause() {
-            Some(QueryError::Damaged(damage)) => damage.chunk.as_ref(),
+            Some(CatalogError::Damaged(damage)) => damage.chunk.as_ref(),
             _ => None,
         };
         let chunk = chunk.map(ToString::to_string);

@@ -1,10 +1,11 @@
 //! The request of a query.
 
+use zvf_catalog::Selection;
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 
 use crate::{
     geometry::{Bbox, Mode, Position, Sphere},
-    predicate::{Predicate, Scope},
+    predicate::Predicate,
 };
 
 /// A request to a store, in one form for every geometry and generation.
@@ -238,24 +239,6 @@ impl Query {
     /// Returns whether the query selects attributes by name.
     pub fn names_attributes(&self) -> bool {
         matches!(&self.columns, Selection::Named(named) if !named.is_empty())
-    }
-}
-
-/// The attributes to read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Selection {
-    /// All attributes. To find them, the query lists the store.
-    #[default]
-    All,
-    /// These attributes; a missing one is an error. A name without a scope selects the attribute in
-    /// every scope that has it.
-    Named(Vec<(Option<Scope>, String)>),
-}
-
-impl Selection {
-    /// Selects no attributes.
-    pub fn none() -> Self {
-        Self::Named(Vec::new())
     }
 }
 

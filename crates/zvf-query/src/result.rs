@@ -2,17 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use zvf_catalog::{ObjectGroup, Skipped};
 use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
     grid::ChunkCoord,
-    key::Key,
     level::LevelId,
 };
-
-/// The id in [`QueryResult::object_ids`] of a vertex that belongs to no object.
-pub const NO_OBJECT: i64 = -1;
-/// The id in [`QueryResult::object_ids`] of a vertex that belongs to several objects.
-pub const SEVERAL_OBJECTS: i64 = -2;
 
 /// The result of a query, as columns. The order of rows does not depend on the order of reads:
 ///
@@ -180,15 +175,6 @@ impl Links {
     }
 }
 
-/// A group of objects.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectGroup {
-    /// The number of the group.
-    pub id: u64,
-    /// Ids of the members, as stored.
-    pub members: Vec<i64>,
-}
-
 /// The contribution of a level to a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -201,15 +187,4 @@ pub struct LevelUse {
     /// The chunks that a query with a budget reads, with the estimated number of vertices that each
     /// contributes. Empty if the level was read as a whole without counting.
     pub chunks: Vec<(ChunkCoord, u64)>,
-}
-
-/// A part that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Skipped {
-    /// The object or array concerned.
-    pub key: Key,
-    /// The error and its causes.
-    pub reason: String,
-    /// `true` for an object or group of the query that the level does not have, `false` for damage.
-    pub is_absent: bool,
 }

@@ -93,7 +93,7 @@ pub async fn level_statistics(
     dataset: &Dataset,
     info: &StoreInfo,
 ) -> Result<Vec<LevelStatistics>, RenderError> {
-    let session = dataset.session();
+    let catalog = dataset.catalog();
     let mut levels = Vec::with_capacity(info.levels.len());
     for level in &info.levels {
         let mut shape = LevelStatistics {
@@ -104,12 +104,12 @@ pub async fn level_statistics(
             fragments: SizeHistogram::default(),
             unreadable_chunks: 0,
         };
-        let part = session
+        let part = catalog
             .stored_array(level.level, &ArrayRole::VertexFragments)
             .await;
         if let Some(part) = part.map_err(zvf::Error::from)? {
             for chunks in part.chunks().chunks(BATCH_INDEXES) {
-                for cell in session.stored_cells(&part, chunks).await {
+                for cell in catalog.stored_cells(&part, chunks).await {
                     match cell.ok().as_deref().map(FragmentIndex::parse) {
                         Some(Ok(index)) => shape.add(&index),
                         _ => shape.unreadable_chunks += 1,

@@ -15,9 +15,10 @@ pub(crate) mod space;
 pub(crate) mod survey;
 
 use zvf::{Dataset, Query};
+use zvf_catalog::{CatalogError, Selection, Skipped};
 use zvf_model::{geometry_kind::GeometryKind, level::LevelId};
 use zvf_precomputed::PrecomputedError;
-use zvf_query::{LevelChoice, QueryError, Selection, Skipped};
+use zvf_query::LevelChoice;
 
 use crate::spill::SpillError;
 use space::ViewerSpace;
@@ -180,7 +181,7 @@ pub enum LayerError {
     },
     /// The groups cannot be read.
     #[error("the groups cannot be read")]
-    Groups(#[from] QueryError),
+    Groups(#[from] CatalogError),
 }
 
 impl From<SpillError> for LayerError {

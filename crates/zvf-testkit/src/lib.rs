@@ -5,6 +5,7 @@
 //! * [`laws`]: properties that hold for arbitrary bytes; panic on a violation.
 //! * [`hostile`]: systematic damage to valid bytes.
 //! * [`LeBytes`]: builder for test bytes.
+//! * [`MemoryStore`]: a store in memory that records requests.
 //! * [`filing`]: placement of links.
 //! * [`proxy`]: a proxy that injects faults into responses.
 //! * [`corpus`]: damaged stores, and the validation rules that each breaks.
@@ -37,6 +38,8 @@ pub mod hostile;
 #[cfg(feature = "std")]
 pub mod laws;
 #[cfg(feature = "std")]
+mod memory_store;
+#[cfg(feature = "std")]
 pub mod proxy;
 #[cfg(feature = "std")]
 pub mod sample;
@@ -48,3 +51,5 @@ pub mod web;
 
 #[cfg(feature = "std")]
 pub use bytes::LeBytes;
+#[cfg(feature = "std")]
+pub use memory_store::MemoryStore;

@@ -12,6 +12,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use bytes::Bytes;
 use zvf_build::{Output, Profile};
+use zvf_catalog::{Catalog, StoredArray};
 use zvf_format::numeric::{Dtype, Kind, NumericRows, Value as Number};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
@@ -23,7 +24,6 @@ use zvf_model::{
     level::{LevelId, LevelMetadataChange},
     zarr::Node,
 };
-use zvf_query::{Session, StoredArray};
 use zvf_store::{OpenOptions, Store, Transaction};
 
 pub use object::ObjectReduction;
@@ -357,8 +357,8 @@ async fn raw_vertices(
     dataset: &Dataset,
     spec: &AttributeSpec,
 ) -> Result<(StoredArray, Dtype), Failure> {
-    let session = dataset.session();
-    let part = session
+    let catalog = dataset.catalog();
+    let part = catalog
         .stored_array(LevelId::FULL, &ArrayRole::Vertices)
         .await?
         .ok_or_else(|| spec.error("the store has no vertices"))?;
@@ -475,7 +475,7 @@ impl Batch {
     /// Reads the present values of an attribute in these chunks.
     async fn add_old(
         &mut self,
-        session: Session<'_>,
+        catalog: Catalog<'_>,
         array: &StoredArray,
         chunks: &[ChunkCoord],
     ) -> Result<(), Failure> {
@@ -485,13 +485,13 @@ impl Batch {
             .filter(|chunk| is_stored(chunk))
             .cloned()
             .collect();
-        let mut cells = session.stored_cells(array, &there).await.into_iter();
+        let mut cells = catalog.stored_cells(array, &there).await.into_iter();
         for chunk in chunks {
             let cell = if is_stored(chunk) {
                 cells
                     .next()
                     .transpose()
-                    .map_err(zvf_query::QueryError::from)?
+                    .map_err(zvf_catalog::CatalogError::from)?
             } else {
                 None
             };

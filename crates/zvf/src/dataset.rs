@@ -13,6 +13,7 @@ mod query;
 use core::fmt;
 use std::sync::Arc;
 
+use zvf_catalog::{Catalog, CatalogError, LevelCache};
 #[cfg(feature = "write")]
 use zvf_model::level::Refinement;
 use zvf_model::{
@@ -25,7 +26,7 @@ use zvf_model::{
     root::RootMetadata,
     zarr::Node,
 };
-use zvf_query::{LevelCache, QueryError, Session};
+use zvf_query::Session;
 use zvf_store::{CellReader, OpenOptions, SnapshotError, Store};
 
 use self::{following::Following, node_copy_check::NodeCopyCheck, opening::Opened};
@@ -259,14 +260,19 @@ impl Dataset {
         read.into_iter().next().ok_or_else(|| self.absent(id))
     }
 
-    /// Returns a session that runs queries and shares the metadata cache of this dataset.
+    /// Returns a session that runs queries on the [`catalog`](Self::catalog).
+    pub fn session(&self) -> Session<'_> {
+        Session::new(self.catalog())
+    }
+
+    /// Returns the catalog, which reads parts of levels and shares the metadata cache of this dataset.
     ///
-    /// Over the network, the session may use the copy of the nodes in the root.
+    /// Over the network, the catalog may use the copy of the nodes in the root.
     /// [`verify_node_copy`](Self::verify_node_copy) compares that copy with the nodes; the queries
     /// of `Dataset` call it themselves.
-    pub fn session(&self) -> Session<'_> {
+    pub fn catalog(&self) -> Catalog<'_> {
         let (cells, levels) = self.reading();
-        Session {
+        Catalog {
             fetch: cells.port(),
             layout: self.layout(),
             root: &self.state.root,
@@ -408,7 +414,7 @@ pub(crate) fn check_whole_level(level: &LevelMetadata) -> Result<(), Failure> {
 pub(crate) fn check_finished(level: &LevelMetadata) -> Result<(), Failure> {
     if level.is_unfinished {
         let key = nodes::child(&Key::root(), &level.level.to_string())?;
-        Err(QueryError::Unfinished(key).into())
+        Err(CatalogError::Unfinished(key).into())
     } else {
         Ok(())
     }

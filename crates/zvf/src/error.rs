@@ -2,6 +2,7 @@
 
 use core::{error::Error as StdError, fmt};
 
+use zvf_catalog::CatalogError;
 use zvf_model::{
     error_chain::error_chain,
     error_kind::ErrorKind,
@@ -22,6 +23,7 @@ use crate::{failure::Failure, plan_file::PlanError, state_error::StateError};
 /// | type | of |
 /// |---|---|
 /// | [`StateError`] | the state of a store or its address |
+/// | [`CatalogError`] | levels, as queries and other operations read them |
 /// | [`QueryError`] | queries |
 /// | [`OpenError`], [`ReadError`], [`ListError`] | addresses and reads |
 /// | [`GenerationError`](zvf_model::detection::GenerationError), [`MetadataError`](zvf_model::metadata::MetadataError) | nodes |
@@ -109,6 +111,7 @@ macro_rules! from_causes {
 }
 
 from_causes!(
+    CatalogError,
     ListError,
     OpenError,
     QueryError,
@@ -227,7 +230,7 @@ mod tests {
                 problem: FetchProblem::Unavailable,
                 source: Box::new(CellError::Read(read(transient))),
             };
-            let query = Error::from(Failure::Query(QueryError::from(fetch)));
+            let query = Error::from(QueryError::from(fetch));
             let status = if transient {
                 "status 503"
             } else {

@@ -1,9 +1,10 @@
 //! The causes of errors. [`Error`](crate::Error) is a box of one.
 
-#[cfg(feature = "pyramid")]
 use zvf_build::coarsen::{CoarsenError, SparsityError};
 #[cfg(feature = "write")]
 use zvf_build::{BuildError, edit::EditError};
+#[cfg(feature = "pyramid")]
+use zvf_catalog::CatalogError;
 use zvf_format::{
     fragment::FragmentIndexError, manifest::ManifestError, open_rows::OpenRowsError,
     vlen::VlenFrameError,
@@ -219,9 +220,12 @@ pub(crate) enum Failure {
         /// The cause.
         source: KeyError,
     },
+    /// A level cannot be read.
+    #[error("{0}")]
+    Catalog(#[from] CatalogError),
     /// A query fails.
     #[error("{0}")]
-    Query(#[from] QueryError),
+    Query(#[source] QueryError),
     /// An object cannot be read.
     #[error("{0}")]
     Read(#[from] ReadError),
@@ -384,6 +388,16 @@ impl From<PlanError> for Failure {
     }
 }
 
+/// An error of a level is the same in a query and elsewhere.
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Catalog(error) => Self::Catalog(error),
+            error => Self::Query(error),
+        }
+    }
+}
+
 impl From<CellError> for Failure {
     fn from(error: CellError) -> Self {
         match error {
@@ -401,6 +415,7 @@ impl Failure {
             Self::Open(error) => error.kind(),
             Self::State(error) => error.kind(),
             Self::Metadata(error) => error.kind(),
+            Self::Catalog(error) => error.kind(),
             Self::Query(error) => error.kind(),
             Self::Read(error) => error.kind(),
             Self::List(error) => error.kind(),
@@ -457,7 +472,7 @@ impl Failure {
             | Self::Commit(CommitError::Conflict { .. }) => true,
             Self::Read(error) => error.is_transient(),
             Self::List(error) => error.is_transient(),
-            Self::Query(error) => is_transient_query(error),
+            Self::Catalog(error) => is_transient_read(error),
             Self::Write(error) => error.is_transient(),
             Self::Transaction(error)
             | Self::Create {
@@ -496,9 +511,9 @@ impl Failure {
             Self::Read(error) => Some(error.key()),
             Self::Cell(error) => Some(error.key()),
             Self::Write(error) => Some(error.key()),
-            Self::Query(QueryError::Damaged(damage)) => Some(&damage.key),
-            Self::Query(QueryError::Fetch(error)) => Some(&error.key),
-            Self::Query(QueryError::Metadata(error)) => Some(&error.key),
+            Self::Catalog(CatalogError::Damaged(damage)) => Some(&damage.key),
+            Self::Catalog(CatalogError::Fetch(error)) => Some(&error.key),
+            Self::Catalog(CatalogError::Metadata(error)) => Some(&error.key),
             #[cfg(feature = "write")]
             Self::Edit(error) => error.node(),
             _ => None,
@@ -509,7 +524,7 @@ impl Failure {
     pub(crate) fn is_unlistable(&self) -> bool {
         match self {
             Self::List(error) => matches!(error, ListError::Unlistable { .. }),
-            Self::Query(QueryError::Fetch(error)) => error.problem == FetchProblem::Unlistable,
+            Self::Catalog(CatalogError::Fetch(error)) => error.problem == FetchProblem::Unlistable,
             _ => false,
         }
     }
@@ -526,13 +541,13 @@ impl Failure {
     pub(crate) fn is_changed(&self) -> bool {
         match self {
             Self::State(StateError::Changed { .. }) => true,
-            Self::Query(QueryError::Fetch(error)) => error.problem == FetchProblem::Changed,
+            Self::Catalog(CatalogError::Fetch(error)) => error.problem == FetchProblem::Changed,
             _ => false,
         }
     }
 }
 
-fn is_transient_query(error: &QueryError) -> bool {
+fn is_transient_read(error: &CatalogError) -> bool {
     let mut source = core::error::Error::source(error);
     while let Some(cause) = source {
         if let Some(error) = cause.downcast_ref::<ListError>() {

@@ -3,6 +3,7 @@
 use core::{fmt, ops::ControlFlow};
 use std::sync::Arc;
 
+use zvf_catalog::{Catalog, CatalogError};
 use zvf_model::{
     detection::Detection,
     fetch::{CachedFetch, Fetch, MaybeSend, Port},
@@ -12,7 +13,7 @@ use zvf_model::{
     root::RootMetadata,
 };
 use zvf_query::{
-    BatchOptions, BatchStream, Counts, Explanation, Query, QueryError, QueryPartition, QueryReport,
+    BatchOptions, BatchStream, Counts, Explanation, Query, QueryPartition, QueryReport,
     QueryResult, Session,
 };
 
@@ -138,9 +139,14 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
         &self.0.opened.ids
     }
 
-    /// Returns a session that runs queries and shares the metadata cache of this dataset.
+    /// Returns a session that runs queries on the [`catalog`](Self::catalog).
     pub fn session(&self) -> Session<'_> {
-        Session {
+        Session::new(self.catalog())
+    }
+
+    /// Returns the catalog, which reads parts of levels and shares the metadata cache of this dataset.
+    pub fn catalog(&self) -> Catalog<'_> {
+        Catalog {
             fetch: Port::new(&self.0.fetch),
             layout: self.layout(),
             root: self.root(),
@@ -152,7 +158,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`QueryError`].
+    /// [`QueryError`](zvf_query::QueryError).
     pub async fn query(&self, query: &Query) -> Result<QueryResult, Error> {
         boxed(async move { Ok(self.session().query(query).await?) }).await
     }
@@ -162,7 +168,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`QueryError`].
+    /// [`QueryError`](zvf_query::QueryError).
     pub async fn batches(
         &self,
         query: &Query,
@@ -175,7 +181,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`QueryError`].
+    /// [`QueryError`](zvf_query::QueryError).
     pub async fn count(&self, query: &Query) -> Result<Counts, Error> {
         boxed(async move { Ok(self.session().count(query).await?) }).await
     }
@@ -185,10 +191,10 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`QueryError`] if the query is not valid for the store.
-    pub async fn partitions(
-        &self,
-        query: &Query,
+    /// [`QueryError`](zvf_query::QueryError) if the query is not valid for the store.
+    pub fn partitions<'a>(
+        &'a self,
+        query: &'a Query,
         parts: usize,
     ) -> Result<Vec<QueryPartition>, Error> {
         boxed(async move { Ok(self.session().partitions(query, parts).await?) }).await
@@ -198,7 +204,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`QueryError`] if the query is not valid for the store.
+    /// [`QueryError`](zvf_query::QueryError) if the query is not valid for the store.
     pub async fn explain(&self, query: &Query) -> Result<Explanation, Error> {
         boxed(async move { Ok(self.session().explain(query).await?) }).await
     }
@@ -208,14 +214,14 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// The stream yields [`QueryError`] and ends.
+    /// The stream yields [`QueryError`](zvf_query::QueryError) and ends.
     pub fn stream(&self, query: &Query, options: BatchOptions) -> BatchStream<Error> {
         let (dataset, query) = (self.clone(), query.clone());
         BatchStream::new(options, move |sender| async move {
             let session = dataset.session();
             let mut send = |batch| sender.send(batch);
             let report = session.batches_within(&query, options, &mut send).await;
-            report.map_err(|error| Failure::Query(error).into())
+            report.map_err(|error| Failure::from(error).into())
         })
     }
 }
@@ -224,7 +230,7 @@ async fn open<F: Fetch + MaybeSend>(fetch: F, options: &FetchOptions) -> Result<
     let address = "the root of the implementation of Fetch";
     let mut fetch = CachedFetch::new(fetch).with_cache(options.cache);
     let root = if options.node_copy {
-        fetch.read_node_copy().await.map_err(QueryError::from)?
+        fetch.read_node_copy().await.map_err(CatalogError::from)?
     } else {
         NodeSource::node(Port::new(&fetch), &Key::root()).await?
     };

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use zvf_build::Geometry;
+use zvf_catalog::NO_OBJECT;
 use zvf_model::column::Column;
-use zvf_query::{NO_OBJECT, QueryResult};
+use zvf_query::QueryResult;
 
 use crate::{error::Error, failure::Failure};
 

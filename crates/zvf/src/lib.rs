@@ -45,7 +45,7 @@
 //! its futures, except that buckets require tokio.
 //!
 //! The types of geometry, queries and findings are re-exported from `zvf-build`, `zvf-query`,
-//! `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for items
+//! `zvf-catalog`, `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for items
 //! that are not re-exported, or to have fewer dependencies.
 
 #[cfg(feature = "write")]
@@ -101,6 +101,7 @@ mod writer;
 pub use dataset::{AttributeInfo, Dataset, LevelInfo, StoreInfo, ValueRange};
 pub use fetch_dataset::{FetchDataset, FetchOptions};
 pub use location::Location;
+pub use zvf_catalog::{NO_OBJECT, ObjectGroup, SEVERAL_OBJECTS, Scope, Selection, Skipped};
 pub use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
     error_kind::ErrorKind,
@@ -111,11 +112,11 @@ pub use zvf_model::{
     word::Word,
 };
 pub use zvf_query::{
-    BatchOptions, BatchStream, Clip, Counts, Explanation, LevelChoice, LevelUse, Links, NO_OBJECT,
-    NearestTo, ObjectGroup, OperatorReport, Parts, Query, QueryPartition, QueryReport, QueryResult,
-    Region, SEVERAL_OBJECTS, Selection, Shape, Skipped, VertexBudget,
+    BatchOptions, BatchStream, Clip, Counts, Explanation, LevelChoice, LevelUse, Links, NearestTo,
+    OperatorReport, Parts, Query, QueryPartition, QueryReport, QueryResult, Region, Shape,
+    VertexBudget,
     geometry::{Bbox, Mode, Position, Sphere},
-    predicate::{Predicate, Scope},
+    predicate::Predicate,
 };
 pub use zvf_store::{Follow, OpenOptions, Store};
 

@@ -20,12 +20,12 @@ use zvf_build::{
     BuildError, CellChecksums, CellCompression, Output, Profile,
     migrate::{ChunkExtent, ImpliedLinks, LevelFacts, MigrationNote, MigrationTarget, RootFacts},
 };
+use zvf_catalog::{Catalog, CatalogError, Damage, Fault, LinkCells};
 use zvf_format::path::Delta;
 use zvf_model::{
     error_chain::error_chain, fetch::FetchProblem, generation::Generation, grid::ChunkCoord,
     key::Key, level::LevelId, metadata::Attributes,
 };
-use zvf_query::{Damage, Fault, LinkCells, QueryError, Session};
 use zvf_store::{CreateError, OpenOptions, Store, path_in_folder};
 
 use crate::progress::Progress;
@@ -415,8 +415,8 @@ impl<'a> Migration<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self) -> Session<'_> {
-        self.source.session()
+    fn catalog(&self) -> Catalog<'_> {
+        self.source.catalog()
     }
 
     /// Writes all nodes and cells, except for the root, which it returns.
@@ -577,7 +577,7 @@ impl<'a> Migration<'a> {
             Fault::Fetch(error) if error.problem != FetchProblem::Damaged
         );
         if over_budget || !self.options.skip_damaged {
-            return Err(QueryError::from(damage).into());
+            return Err(CatalogError::from(damage).into());
         }
         let why = error_chain(&damage.fault);
         let path = match &damage.chunk {
@@ -588,11 +588,11 @@ impl<'a> Migration<'a> {
         Ok(())
     }
 
-    /// Skips damage, as [`damaged`](Self::damaged), and returns every other error of a query.
-    fn skip_damaged<T>(&self, read: Result<T, QueryError>) -> Result<Option<T>, Failure> {
+    /// Skips damage, as [`damaged`](Self::damaged), and returns every other error.
+    fn skip_damaged<T>(&self, read: Result<T, CatalogError>) -> Result<Option<T>, Failure> {
         match read {
             Ok(read) => Ok(Some(read)),
-            Err(QueryError::Damaged(damage)) => self.damaged(damage).map(|()| None),
+            Err(CatalogError::Damaged(damage)) => self.damaged(damage).map(|()| None),
             Err(error) => Err(error.into()),
         }
     }

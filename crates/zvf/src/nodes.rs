@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zvf_catalog::CatalogError;
 #[cfg(feature = "write")]
 use zvf_model::array::Presence;
 use zvf_model::{
@@ -10,7 +11,6 @@ use zvf_model::{
     node_copy::CopiedNode,
     zarr::{Array, Node},
 };
-use zvf_query::QueryError;
 use zvf_store::{CellArray, Listing, Read, Store};
 
 use crate::failure::Failure;
@@ -50,11 +50,13 @@ impl NodeSource for &Store {
 
 impl NodeSource for Port<'_> {
     async fn nodes(self, keys: &[Key]) -> Result<Vec<Option<Node>>, Failure> {
-        Ok(Self::nodes(self, keys).await.map_err(QueryError::from)?)
+        Ok(Self::nodes(self, keys).await.map_err(CatalogError::from)?)
     }
 
     async fn children(self, key: &Key) -> Result<Vec<String>, Failure> {
-        Ok(Self::children(self, key).await.map_err(QueryError::from)?)
+        Ok(Self::children(self, key)
+            .await
+            .map_err(CatalogError::from)?)
     }
 }
 

@@ -659,7 +659,7 @@ fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Fail
     match unknown {
         None => Ok(()),
         Some(name) => {
-            let meant = zvf_query::closest(name, known.iter().copied());
+            let meant = zvf_model::closest::closest(name, known.iter().copied());
             let meant = meant.map(|meant| format!("; did you mean {meant}?"));
             let known = if known.is_empty() {
                 "none".to_owned()

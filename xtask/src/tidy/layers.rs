@@ -19,23 +19,26 @@ enum External {
 }
 
 const LAYERS_0_1: &str = "zvf-format zvf-model";
-const LAYERS_0_2: &str = "zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
+const LAYERS_0_2: &str =
+    "zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
 /// Layer 4: programs over the façade, which use what it does not re-export directly.
-const ABOVE_FACADE: &str = "zvf zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
+const ABOVE_FACADE: &str =
+    "zvf zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
 /// Files of Neuroglancer are among the file formats, and folders of Zarr, tables of Arrow and arrays of
 /// NumPy.
 const FILES: &str = "zvf zvf-arrow zvf-codecs zvf-dense zvf-format zvf-model zvf-precomputed \
-    zvf-query zvf-validate zvf-build zvf-store";
+    zvf-validate zvf-build zvf-store";
 /// Benchmarks use the façade, and the kernels of the layers below.
 const BENCH: &str = "zvf zvf-codecs zvf-dense zvf-format zvf-model zvf-query zvf-validate \
     zvf-build zvf-store";
 /// The server shows dense arrays beside stores.
-const SERVE: &str = "zvf zvf-dense zvf-format zvf-model zvf-precomputed zvf-query zvf-store";
+const SERVE: &str =
+    "zvf zvf-catalog zvf-dense zvf-format zvf-model zvf-precomputed zvf-query zvf-store";
 /// The Python package offers the crates beside the façade as well.
-const PYTHON: &str = "zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store zvf \
-    zvf-arrow zvf-dense zvf-files zvf-render zvf-serve zvf-cli";
-const LAYERS_0_4: &str = "zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store zvf \
-    zvf-arrow zvf-dense zvf-precomputed zvf-render zvf-files zvf-serve";
+const PYTHON: &str = "zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build \
+    zvf-store zvf zvf-arrow zvf-dense zvf-files zvf-render zvf-serve zvf-cli";
+const LAYERS_0_4: &str = "zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build \
+    zvf-store zvf zvf-arrow zvf-dense zvf-precomputed zvf-render zvf-files zvf-serve";
 
 /// Plans and models perform no I/O and name no runtime.
 const PURE: External = External::Without(
@@ -54,7 +57,12 @@ const RULES: &[Rule] = &[
     ("zvf-format", "", External::Only("zerocopy thiserror half")),
     ("zvf-model", "zvf-format", PURE),
     ("zvf-pages", "", External::Only("libc")),
-    ("zvf-query", "zvf-format zvf-model zvf-pages", PURE),
+    ("zvf-catalog", "zvf-format zvf-model zvf-pages", PURE),
+    (
+        "zvf-query",
+        "zvf-catalog zvf-format zvf-model zvf-pages",
+        PURE,
+    ),
     ("zvf-validate", LAYERS_0_1, PURE),
     ("zvf-build", LAYERS_0_1, PURE),
     ("zvf-codecs", LAYERS_0_1, PURE),
@@ -186,6 +194,8 @@ mod tests {
     #[test]
     fn edges_go_down_only() {
         check("zvf-query", &edge("zvf-model"), true);
+        check("zvf-query", &edge("zvf-catalog"), true);
+        check("zvf-catalog", &edge("zvf-query"), false);
         check("zvf-query", &edge("zvf-store"), false);
         check("zvf-model", &edge("zvf"), false);
         check("zvf-format", &edge("zvf-model"), false);

@@ -1,6 +1,6 @@
 //! Units of axes.
 
-use zvf_query::closest;
+use zvf_model::closest::closest;
 
 /// Types of axes in OME-Zarr.
 pub(super) const AXIS_TYPES: [&str; 3] = ["space", "time", "channel"];

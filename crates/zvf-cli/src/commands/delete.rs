@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, error::Error};
 
 use zvf::{ChangeSummary, Mode, NO_OBJECT, Query, QueryResult, Selection, Shape, StateError};
+use zvf_catalog::CatalogError;
 use zvf_files::{InputFile, TableKey, read_keys};
 use zvf_query::QueryError;
 
@@ -286,10 +287,10 @@ async fn result(
     query: &Query,
 ) -> Result<QueryResult, Box<dyn Error>> {
     let result = opened.dataset.query(query).await;
-    result.map_err(|error| match error.cause() {
-        Some(QueryError::NoObject { id, .. }) => DeleteError::NoObject(*id).into(),
-        Some(QueryError::NoGroup { id, .. }) => DeleteError::NoGroup(*id).into(),
-        Some(QueryError::NoObjects(_)) => DeleteError::NoObjects(work.store.clone()).into(),
+    result.map_err(|error| match (error.cause(), error.cause()) {
+        (Some(QueryError::NoObject { id, .. }), _) => DeleteError::NoObject(*id).into(),
+        (Some(QueryError::NoGroup { id, .. }), _) => DeleteError::NoGroup(*id).into(),
+        (_, Some(CatalogError::NoObjects(_))) => DeleteError::NoObjects(work.store.clone()).into(),
         _ => error.into(),
     })
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf_query::closest;
+use zvf_model::closest::closest;
 
 use super::OutputFileError;
 use crate::{FileFormat, display::shell_word};

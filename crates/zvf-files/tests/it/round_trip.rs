@@ -46,7 +46,7 @@ pub(crate) async fn import(
 pub(crate) async fn export(store: &Path, file: &Path, query: &Query) -> Vec<String> {
     let dataset = Dataset::open(store.display().to_string()).await.unwrap();
     let headers = dataset
-        .session()
+        .catalog()
         .headers()
         .await
         .unwrap()
@@ -60,10 +60,10 @@ pub(crate) async fn export(store: &Path, file: &Path, query: &Query) -> Vec<Stri
 }
 
 async fn groups(dataset: &Dataset) -> GroupTables {
-    let session = dataset.session();
+    let catalog = dataset.catalog();
     let level = zvf::LevelId::new(0);
     let mut tables = GroupTables::default();
-    if let Some(groups) = session.group_list(level).await.unwrap() {
+    if let Some(groups) = catalog.group_list(level).await.unwrap() {
         for id in 0..groups.len() {
             let members: Vec<i64> = groups
                 .members(id)
@@ -71,13 +71,13 @@ async fn groups(dataset: &Dataset) -> GroupTables {
                 .unwrap_or_default();
             tables.groups.push(ObjectGroup { id, members });
         }
-        for name in session
+        for name in catalog
             .attribute_list(level, Scope::Group)
             .await
             .unwrap()
             .iter()
         {
-            let column = session.group_values(level, name, None).await.unwrap();
+            let column = catalog.group_values(level, name, None).await.unwrap();
             tables.columns.push(column);
         }
     }

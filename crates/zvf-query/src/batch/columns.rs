@@ -10,15 +10,11 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
+use zvf_catalog::{CellRows, Fault, RowSelection};
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 use zvf_model::array::CellAttribute;
 
-use crate::{
-    catalog::cell_rows::CellRows,
-    error::Fault,
-    predicate::{Datum, Number},
-    selection::RowSelection,
-};
+use crate::predicate::{Datum, Number};
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 pub(crate) use axis::AxisView;

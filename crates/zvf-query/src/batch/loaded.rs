@@ -2,14 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use zvf_model::key::Key;
-
-use crate::{
-    catalog::{chunk::Chunk, coordinates::Coordinates, objects::ObjectFragment, schema::Schema},
-    diagnostics::Diagnostics,
-    error::{Damage, Fault, QueryError},
-    selection::RowRun,
+use zvf_catalog::{
+    CatalogError, Chunk, Coordinates, Damage, Diagnostics, Fault, ObjectFragment, RowRun, Schema,
 };
+use zvf_model::key::Key;
 
 /// Chunks in memory, by their number among the chunks of the objects.
 #[derive(Default)]
@@ -113,7 +109,7 @@ impl LoadedChunks {
     }
 
     /// Checks that this many vertices fit into the budget, if they are more than were read.
-    pub(crate) fn check_rows(&self, rows: u64, budget: u64) -> Result<(), QueryError> {
+    pub(crate) fn check_rows(&self, rows: u64, budget: u64) -> Result<(), CatalogError> {
         let read = self
             .chunks
             .iter()
@@ -128,7 +124,7 @@ impl LoadedChunks {
             return Ok(());
         }
         let what = "vertices that paths share";
-        Err(QueryError::OverBudget {
+        Err(CatalogError::OverBudget {
             what,
             bytes,
             budget,
@@ -141,7 +137,7 @@ impl LoadedChunks {
         piece: ObjectFragment,
         manifests: &Key,
         diagnostics: &Diagnostics,
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), CatalogError> {
         let Some(chunk) = self.get(piece.chunk) else {
             return Ok(());
         };

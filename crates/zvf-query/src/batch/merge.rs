@@ -6,11 +6,12 @@
 
 use core::ops::ControlFlow;
 
+use zvf_catalog::{CatalogError, NO_OBJECT};
 use zvf_model::column::Column;
 
 use crate::{
     error::QueryError,
-    result::{Links, NO_OBJECT, QueryResult},
+    result::{Links, QueryResult},
 };
 
 impl QueryResult {
@@ -129,11 +130,12 @@ impl CollectedResult {
 
 pub(crate) fn over_budget(bytes: u64, budget: u64) -> QueryError {
     let what = "the result would";
-    QueryError::OverBudget {
+    let error = CatalogError::OverBudget {
         what,
         bytes,
         budget,
-    }
+    };
+    error.into()
 }
 
 #[cfg(test)]

@@ -8,17 +8,16 @@ pub(crate) use pieces::{PieceBlock, PieceSpan};
 
 use std::sync::Arc;
 
+use zvf_catalog::{
+    Chunk, ChunkAttribute, Damage, Diagnostics, NO_OBJECT, Names, ObjectSet, RowSelection,
+    SEVERAL_OBJECTS, Schema,
+};
 use zvf_model::{column::NumericColumn, grid::ChunkCoord, row_id::RowId};
 
 use crate::{
     batch::columns::{ColumnBuilder, bytes_of, heaviest, push_runs},
-    catalog::chunk::Chunk,
-    catalog::objects::ObjectSet,
-    catalog::schema::{Names, Schema},
-    diagnostics::Diagnostics,
-    error::{Damage, QueryError},
-    result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
-    selection::RowSelection,
+    error::QueryError,
+    result::QueryResult,
 };
 
 /// The objects of the fragments of a chunk, as rows of the object index.
@@ -92,10 +91,10 @@ impl VertexBuilder {
     /// Creates a builder for the attributes in `shown`.
     pub(crate) fn new(schema: &Schema, shown: &Names, objects: bool) -> Self {
         let axes = u32::try_from(schema.axes).unwrap_or(1);
-        let builders = |attributes: &[crate::catalog::schema::ChunkAttribute], names: &[String]| {
+        let builders = |attributes: &[ChunkAttribute], names: &[String]| {
             let attributes = attributes.iter().enumerate();
             let shown = attributes.filter(|(_, attribute)| names.contains(&attribute.name));
-            let builder = |(at, attribute): (usize, &crate::catalog::schema::ChunkAttribute)| {
+            let builder = |(at, attribute): (usize, &ChunkAttribute)| {
                 let builder = ColumnBuilder::new(&attribute.name, &attribute.metadata);
                 (at, builder)
             };

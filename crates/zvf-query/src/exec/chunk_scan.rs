@@ -2,24 +2,14 @@
 
 use std::sync::Arc;
 
-use zvf_model::{
-    fetch::FetchProblem, geometry_kind::GeometryKind, grid::ChunkCoord, level::LevelId,
-};
+use zvf_catalog::{Chunk, ChunkRequest, RequestedRows, Schema};
+use zvf_model::{geometry_kind::GeometryKind, grid::ChunkCoord, level::LevelId};
 
 use super::{
     context::ExecContext,
     operator::{Details, LaterRead, Operator},
 };
-use crate::{
-    catalog::{
-        chunk::{Chunk, ChunkRequest, RequestedRows},
-        schema::Schema,
-    },
-    error::{Damage, Fault, QueryError},
-    query::Shape,
-    resolve::query::LevelQuery,
-    sync::lock,
-};
+use crate::{error::QueryError, query::Shape, resolve::query::LevelQuery, sync::lock};
 
 /// Chunks read at once where their size is not known.
 const DEFAULT_CHUNKS_PER_GROUP: usize = 256;
@@ -109,7 +99,7 @@ impl LevelQuery<'_> {
 
     /// Returns whether the fragments of a chunk are its bins, so that a region needs only some.
     pub(crate) fn has_bins(&self) -> bool {
-        let cloud = self.session.root.first_kind() == Some(GeometryKind::Points);
+        let cloud = self.catalog.root.first_kind() == Some(GeometryKind::Points);
         let finest = self.level.id() == LevelId::FULL;
         cloud && finest && self.area.is_some() && self.space.bins().is_some()
     }
@@ -134,9 +124,9 @@ impl ExecContext<'_> {
         schema: &Schema,
         mut requests: Vec<ChunkRequest>,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
-        let (session, diagnostics) = (self.session, self.diagnostics);
+        let (catalog, diagnostics) = (self.catalog, self.diagnostics);
         let Some(cache) = &self.query.cache else {
-            return session.chunks(schema, requests, diagnostics).await;
+            return Ok(catalog.chunks(schema, requests, diagnostics).await?);
         };
         // Cached chunks must be whole.
         for request in &mut requests {
@@ -148,7 +138,7 @@ impl ExecContext<'_> {
             .map(|request| request.chunk.clone())
             .collect();
         requests.retain(|request| !is_cached(request));
-        let read = session.chunks(schema, requests, diagnostics).await?;
+        let read = catalog.chunks(schema, requests, diagnostics).await?;
         let mut chunks = lock(&cache.chunks);
         for chunk in read.into_iter().flatten() {
             chunks.insert(chunk.chunk.clone(), chunk);
@@ -190,31 +180,17 @@ impl<'c> ChunkGroups<'c> {
             let (group, left) = self.left.split_at(count);
             let requests = group.iter().map(request).collect();
             let chunks = context
-                .session
+                .catalog
                 .chunks(schema, requests, context.diagnostics);
             match chunks.await {
-                Err(error) if count > 1 && is_over_budget(&error) => {
+                Err(error) if count > 1 && error.is_over_budget() => {
                     self.size = count.div_ceil(2);
                 }
                 result => {
                     self.left = left;
-                    return result;
+                    return Ok(result?);
                 }
             }
         }
     }
-}
-
-/// Returns whether an error says that chunks do not fit into the memory budget.
-pub(crate) fn is_over_budget(error: &QueryError) -> bool {
-    let problem = match error {
-        QueryError::OverBudget { .. } => return true,
-        QueryError::Fetch(error)
-        | QueryError::Damaged(Damage {
-            fault: Fault::Fetch(error),
-            ..
-        }) => Some(error.problem),
-        _ => None,
-    };
-    problem == Some(FetchProblem::OverBudget)
 }

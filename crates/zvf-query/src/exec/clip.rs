@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use zvf_catalog::{RowSelection, Schema};
 use zvf_format::numeric::Kind;
 
 use super::{
@@ -11,12 +12,10 @@ use super::{
 };
 use crate::{
     batch::loaded::LoadedChunks,
-    catalog::schema::Schema,
     error::QueryError,
     geometry::{Bbox, Primitive},
     query,
     resolve::{area::Area, query::LevelQuery},
-    selection::RowSelection,
 };
 
 /// The operator that splits or drops what crosses the border of the region.

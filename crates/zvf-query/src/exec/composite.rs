@@ -1,6 +1,6 @@
 //! Queries on the additional geometries of a composite store.
 
-use zvf_model::layout::ArrayRole;
+use zvf_catalog::{ChunkRequest, RequestedRows, Selection};
 
 use super::{
     context::ExecContext,
@@ -10,11 +10,9 @@ use super::{
 };
 use crate::{
     batch::vertices::Owners,
-    catalog::chunk::{ChunkRequest, RequestedRows},
-    catalog::schema::{Schema, position_dtype},
     error::QueryError,
-    query::Selection,
     resolve::query::{Emit, LevelQuery},
+    result::Links,
 };
 
 /// The operator that reads an additional geometry of a composite store, by its name.
@@ -40,7 +38,7 @@ impl GeometryScan {
         let name = self.0.as_str();
         let ExecContext {
             query,
-            session,
+            catalog,
             diagnostics,
         } = context.of(self);
         let request = query.query;
@@ -54,23 +52,10 @@ impl GeometryScan {
                 "an additional geometry has no objects, attributes or levels; select it by region only",
             ));
         }
-        let part = ArrayRole::CompositeVertices(name);
-        let vertices = session
-            .chunked_array(&query.level, &part)
+        let schema = catalog
+            .composite_schema(&query.level, name)
             .await?
             .ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
-        let metadata =
-            zvf_model::array::Vertices::parse(&vertices.node, &vertices.attributes)?.value;
-        let axes = query.space.axes();
-        let schema = Schema {
-            dtype: position_dtype(&vertices, &metadata, axes)?,
-            axes,
-            vertices,
-            fragments: None,
-            vertex: Vec::new(),
-            fragment: Vec::new(),
-            chunks: std::sync::OnceLock::new(),
-        };
         let filter = RowFilter::by_area(&schema, query.area.as_ref());
         let mut chunks = query.chunks(&schema)?;
         if let Some(area) = &query.area {
@@ -84,7 +69,7 @@ impl GeometryScan {
                 rows: RequestedRows::All,
             })
             .collect();
-        let chunks = session.chunks(&schema, requests, diagnostics).await?;
+        let chunks = catalog.chunks(&schema, requests, diagnostics).await?;
         let mut builder = query.vertices(&schema, false);
         let mut limit = Limit::new(request.limit);
         for chunk in chunks.iter().flatten() {
@@ -97,8 +82,11 @@ impl GeometryScan {
         builder.finish(&mut result);
         let is_whole = query.area.is_none() && query.allowed()?.is_everything();
         if is_whole && request.limit.is_none() {
-            let links = session.composite_link_rows(&query.level, name, diagnostics);
-            result.links = links.await?;
+            let links = catalog.composite_link_rows(&query.level, name, diagnostics);
+            result.links = links.await?.map(|links| Links {
+                width: u32::try_from(links.width.get()).unwrap_or(u32::MAX),
+                ends: links.ends,
+            });
         }
         let _ = emit(result);
         Ok(())

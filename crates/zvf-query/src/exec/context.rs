@@ -1,12 +1,10 @@
 //! The environment of an execution.
 
+use zvf_catalog::{Catalog, Diagnostics};
 use zvf_model::fetch::BoxFuture;
 
 use super::operator::Operator;
-use crate::{
-    catalog::level::Session, diagnostics::Diagnostics, error::QueryError,
-    resolve::query::LevelQuery,
-};
+use crate::{error::QueryError, resolve::query::LevelQuery};
 
 /// An execution of a plan.
 pub(crate) type Execution<'f> = BoxFuture<'f, Result<(), QueryError>>;
@@ -15,7 +13,7 @@ pub(crate) type Execution<'f> = BoxFuture<'f, Result<(), QueryError>>;
 #[derive(Clone, Copy)]
 pub(crate) struct ExecContext<'c> {
     pub(crate) query: &'c LevelQuery<'c>,
-    pub(crate) session: Session<'c>,
+    pub(crate) catalog: Catalog<'c>,
     pub(crate) diagnostics: &'c Diagnostics,
 }
 
@@ -24,14 +22,14 @@ impl<'c> ExecContext<'c> {
     pub(crate) fn new(query: &'c LevelQuery<'c>, diagnostics: &'c Diagnostics) -> Self {
         Self {
             query,
-            session: query.session,
+            catalog: query.catalog,
             diagnostics,
         }
     }
 
     /// Returns the context of an operator: reads through it are attributed to the operator.
     pub(crate) fn of<O: Operator>(mut self, _: &O) -> Self {
-        self.session.fetch = self.session.fetch.for_operator(O::NAME);
+        self.catalog.fetch = self.catalog.fetch.for_operator(O::NAME);
         self
     }
 }

@@ -1,10 +1,10 @@
 //! The result of a level without vertices.
 
+use zvf_catalog::LinkSet;
 use zvf_format::links::LinkWidth;
 
 use super::{context::ExecContext, operator::Operator};
 use crate::{
-    catalog::links::LinkSet,
     error::QueryError,
     query::Shape,
     resolve::query::Emit,

@@ -2,6 +2,7 @@
 
 use core::{fmt, ops::Range};
 
+use zvf_catalog::{Chunk, ObjectSet, RowRun, RowSelection, Schema};
 use zvf_format::numeric::NumericRows;
 use zvf_model::column::Column;
 
@@ -15,13 +16,11 @@ use crate::{
         loaded::LoadedChunks,
         vertices::{Owner, Owners},
     },
-    catalog::{chunk::Chunk, objects::ObjectSet, schema::Schema},
     error::QueryError,
     geometry::{Mode, Primitive},
     predicate::{Predicate, Scope},
     query::{Region, Shape},
     resolve::{area::Area, axes::AxisColumns, query::LevelQuery},
-    selection::{RowRun, RowSelection},
 };
 
 /// Vertices that a predicate is evaluated on at once: its columns stay in the cache.

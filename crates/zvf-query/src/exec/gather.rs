@@ -3,6 +3,8 @@
 use core::ops::Range;
 use std::collections::BTreeSet;
 
+use zvf_catalog::{Chunk, Diagnostics, ObjectSet, RowSelection, Schema, on_cores};
+
 use super::{
     clip::{BorderClip, InterpolatedVertex, PathPart},
     filter::SelectedRows,
@@ -15,13 +17,9 @@ use crate::{
         loaded::LoadedChunks,
         vertices::{Owners, VertexBuilder},
     },
-    catalog::{chunk::Chunk, objects::ObjectSet, schema::Schema},
-    cores::on_cores,
-    diagnostics::Diagnostics,
     error::QueryError,
     resolve::query::{Batching, LevelQuery},
     result::{Parts, QueryResult},
-    selection::RowSelection,
 };
 
 /// Upper bound on the bytes of a batch.
@@ -201,7 +199,7 @@ fn portions(
 impl LevelQuery<'_> {
     /// Returns the size in bytes at which a batch is emitted.
     pub(crate) fn batch_size(&self) -> u64 {
-        let budget = self.session.fetch.budget();
+        let budget = self.catalog.fetch.budget();
         let share = (budget / 8).clamp(1, MAX_BATCH_BYTES);
         match self.batching {
             Batching::Whole => budget.max(1),

@@ -1,5 +1,7 @@
 //! Plans that a search for the nearest runs.
 
+use zvf_catalog::Schema;
+
 use super::{
     context::{ExecContext, Execution},
     empty::Empty,
@@ -7,7 +9,7 @@ use super::{
     operator::OperatorTree,
     paths::PathsPlan,
 };
-use crate::{catalog::schema::Schema, resolve::query::Emit};
+use crate::resolve::query::Emit;
 
 /// A selection of paths or links, which a search for the nearest runs repeatedly.
 #[derive(Debug)]

@@ -6,6 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use zvf_catalog::{
+    ChunkRequest, Damage, Fault, Level, LinkSet, LinkView, NO_OBJECT, RequestedRows, RowRun,
+    RowSelection, SEVERAL_OBJECTS, Schema,
+};
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, row_id::RowId};
 
@@ -17,15 +21,11 @@ use super::{
     selection_plan::SelectionPlan,
 };
 use crate::{
-    catalog::chunk::{ChunkRequest, RequestedRows},
-    catalog::level::Level,
-    catalog::links::{LinkSet, LinkView},
-    catalog::schema::Schema,
-    error::{Damage, Fault, QueryError},
+    error::QueryError,
     query::{LevelChoice, Query, Shape},
     resolve::query::{Emit, LevelQuery},
-    result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
-    selection::{RowRun, RowSelection},
+    result::QueryResult,
+    session::Session,
 };
 
 /// Rows of vertices, by chunk.
@@ -85,7 +85,7 @@ impl LevelJumpPlan {
             limit: None,
             ..query.query.clone()
         };
-        let start = query.session.resolve(&start).await?;
+        let start = Session::new(query.catalog).resolve(&start).await?;
         let mut ids = Vec::new();
         let mut collect = |batch: QueryResult| {
             ids.extend(batch.row_ids.unwrap_or_default());
@@ -120,14 +120,14 @@ impl LevelJumpPlan {
         let mut rows = self.start_rows(context).await?;
         let (query, levels) = (context.query, self.jump.0);
         let scope = context.of(&self.jump);
-        let session = scope.session;
+        let (catalog, session) = (scope.catalog, Session::new(scope.catalog));
         let from = query.level.id();
         let no_level = || QueryError::NoFinerLevel {
             level: from,
             levels: levels.unsigned_abs(),
         };
         let target = from.offset(levels).ok_or_else(no_level)?;
-        let target = session.level(target).await?;
+        let target = catalog.level(target).await?;
         // Edits of a level renumber its rows, but not the links of coarser levels to them.
         let (finer, coarser) = (from.min(target.id()), from.max(target.id()));
         let stale = session.stale();
@@ -147,7 +147,7 @@ impl LevelJumpPlan {
                 let mut level = Arc::clone(&query.level);
                 for _ in 0..levels.unsigned_abs() {
                     let next = level.id().offset(step).ok_or_else(no_level)?;
-                    let next = session.level(next).await?;
+                    let next = catalog.level(next).await?;
                     let reached = scope.linked_rows(&level, &next, &rows, step).await?;
                     rows = reached.ok_or(QueryError::Unsupported(
                         "the store has no links between these levels",
@@ -187,15 +187,15 @@ impl ExecContext<'_> {
         let onward = (from, target, Delta::new(levels));
         let back = (target, from, Delta::new(levels.saturating_neg()));
         let splits: [EndSplit; 2] = [source_first, source_last];
-        let (session, diagnostics) = (self.session, self.diagnostics);
+        let (catalog, diagnostics) = (self.catalog, self.diagnostics);
         let mut is_stored = false;
         for ((owner, other, delta), split) in [onward, back].into_iter().zip(splits) {
-            if !session.link_deltas(owner).await?.contains(&delta) {
+            if !catalog.link_deltas(owner).await?.contains(&delta) {
                 continue;
             }
             is_stored = true;
             let view = LinkView::Logical;
-            let set = session.links(owner, Some(other), delta, &[], view, diagnostics);
+            let set = catalog.links(owner, Some(other), delta, &[], view, diagnostics);
             if let Some(set) = set.await? {
                 return self.follow(owner, &set, rows, split).await.map(Some);
             }
@@ -220,7 +220,7 @@ impl ExecContext<'_> {
             .collect();
         let mut reached = RowsByChunk::new();
         for records in self
-            .session
+            .catalog
             .link_cells(owner, set, &cells, self.diagnostics)
             .await?
         {
@@ -249,7 +249,7 @@ impl ExecContext<'_> {
     /// Emits the vertices in these rows of chunks.
     async fn gather_rows(self, rows: &RowsByChunk, emit: &mut Emit<'_>) -> Result<(), QueryError> {
         let (query, diagnostics) = (self.query, self.diagnostics);
-        let index = self.session.object_index(&query.level).await?;
+        let index = self.catalog.object_index(&query.level).await?;
         let shows_objects = query.shows_objects() && index.is_some();
         let with_fragments = shows_objects || !query.read.fragment.is_empty();
         let Some(schema) = query.schema(with_fragments).await? else {
@@ -286,7 +286,7 @@ impl ExecContext<'_> {
                 wanted = wanted.saturating_add(rows);
                 part.push(request);
             }
-            let chunks = self.session.chunks(&schema, part, diagnostics).await?;
+            let chunks = self.catalog.chunks(&schema, part, diagnostics).await?;
             for chunk in chunks.into_iter().flatten() {
                 let owners = self.owners_of(objects.as_ref(), &chunk)?;
                 // Each row once, even if several fragments name it.

@@ -1,7 +1,9 @@
 //! The first rows of a result.
 
+use zvf_catalog::RowSelection;
+
 use super::operator::{Details, Operator};
-use crate::{resolve::query::LevelQuery, selection::RowSelection};
+use crate::resolve::query::LevelQuery;
 
 /// The operator that passes the first vertices, paths or links on.
 ///

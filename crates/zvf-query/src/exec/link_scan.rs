@@ -1,7 +1,11 @@
 //! Scan of links: the cells of a level, and the selection of cells that a query reads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use zvf_catalog::{
+    Catalog, CatalogError, Diagnostics, FragmentsByChunk, LinkCellSource, LinkRecords, LinkSet,
+    LinkView, advise_naming_attributes,
+};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, root::LinksConvention, word::Word};
 
@@ -10,17 +14,15 @@ use super::{
     operator::{Details, Operator},
 };
 use crate::{
-    catalog::level::Session,
-    catalog::links::{LinkCellSource, LinkRecords, LinkSet, LinkSetCache, LinkView},
-    catalog::objects::FragmentsByChunk,
-    catalog::schema::advise_naming_attributes,
-    diagnostics::Diagnostics,
-    error::QueryError,
-    geometry::Mode,
-    predicate::Scope,
-    resolve::query::LevelQuery,
-    sync::lock,
+    error::QueryError, geometry::Mode, predicate::Scope, resolve::query::LevelQuery, sync::lock,
 };
+
+/// The links inside a level, with the attributes last requested.
+#[derive(Debug, Default)]
+struct LinkSetCache(Mutex<Option<CachedLinks>>);
+
+/// Names of attributes and the links opened with them; `None` for a level without links.
+type CachedLinks = (Vec<String>, Option<Arc<LinkSet>>);
 
 /// The operator that reads cells of links.
 #[derive(Debug)]
@@ -126,15 +128,13 @@ impl ExecContext<'_> {
         cells: &[usize],
         members: Option<&FragmentsByChunk>,
     ) -> Result<Vec<LinkRecords>, QueryError> {
-        let (session, level, diagnostics) = (self.session, &self.query.level, self.diagnostics);
+        let (catalog, level, diagnostics) = (self.catalog, &self.query.level, self.diagnostics);
         let Some(cache) = &self.query.cache else {
-            return match members {
-                Some(members) => {
-                    let read = session.member_links(level, set, cells, members, diagnostics);
-                    read.await
-                }
-                None => session.link_cells(level, set, cells, diagnostics).await,
+            let read = match members {
+                Some(members) => catalog.member_links(level, set, cells, members, diagnostics),
+                None => catalog.link_cells(level, set, cells, diagnostics),
             };
+            return Ok(read.await?);
         };
         let is_cached = |cell: &&usize| lock(&cache.links).contains_key(*cell);
         let new: Vec<usize> = cells
@@ -142,7 +142,7 @@ impl ExecContext<'_> {
             .filter(|cell| !is_cached(cell))
             .copied()
             .collect();
-        let read = session.link_cells(level, set, &new, diagnostics).await?;
+        let read = catalog.link_cells(level, set, &new, diagnostics).await?;
         let mut links = lock(&cache.links);
         links.extend(new.into_iter().zip(read));
         Ok(cells
@@ -168,9 +168,9 @@ impl LevelQuery<'_> {
             return Ok(set);
         }
         let (level, told) = (&*self.level, Diagnostics::new(diagnostics.keeps_going()));
-        let session = self.session;
+        let catalog = self.catalog;
         let view = LinkView::Logical;
-        let set = session
+        let set = catalog
             .links(level, Some(level), Delta::INTRA, attributes, view, &told)
             .await?
             .map(Arc::new);
@@ -196,15 +196,18 @@ impl LevelQuery<'_> {
                 continue;
             }
             let listed = self
-                .session
+                .catalog
                 .own_attribute_names(&self.level, Scope::Link)
                 .await;
             match listed.map_err(advise_naming_attributes) {
                 Ok(names) if names.contains(name) => {}
-                Ok(_) => return Err(Session::absent_attribute(&self.level, Scope::Link, name)?),
+                Ok(_) => {
+                    let absent = Catalog::absent_attribute(&self.level, Scope::Link, name)?;
+                    return Err(absent.into());
+                }
                 // Only a listing tells an attribute without values from one that does not exist.
-                Err(QueryError::Nameless(_)) => {}
-                Err(error) => return Err(error),
+                Err(CatalogError::Nameless(_)) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

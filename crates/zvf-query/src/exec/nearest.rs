@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use zvf_catalog::{Chunk, ChunkRequest, Coordinates, RequestedRows, RowSelection};
 use zvf_format::numeric::{ByteOrder, Dtype};
 use zvf_model::grid::ChunkCoord;
 
@@ -20,10 +21,6 @@ use super::{
 };
 use crate::{
     batch::merge::CollectedResult,
-    catalog::{
-        chunk::{Chunk, ChunkRequest, RequestedRows},
-        coordinates::Coordinates,
-    },
     error::QueryError,
     geometry::{
         KNearest, Mode, Sphere, squared_distance_to_point, squared_distance_to_segment,
@@ -32,7 +29,7 @@ use crate::{
     query::{NearestTo, Query, Shape},
     resolve::query::{ChunkCache, Emit, LevelQuery},
     result::{Parts, QueryResult},
-    selection::RowSelection,
+    session::Session,
 };
 
 /// The operator that keeps the rows nearest to a position.
@@ -80,7 +77,8 @@ impl NearestPlan {
         context: ExecContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let (nearest, query, session) = (&self.nearest.0, context.query, context.query.session);
+        let session = Session::new(context.query.catalog);
+        let (nearest, query) = (&self.nearest.0, context.query);
         let max_count = usize::try_from(query.limit()).unwrap_or(usize::MAX);
         let count = nearest.count.min(max_count);
         let cache = Arc::new(ChunkCache::default());
@@ -174,7 +172,7 @@ impl ExecContext<'_> {
         } else {
             None
         };
-        let mut cached = self.session.resolve(query.query).await?;
+        let mut cached = Session::new(self.catalog).resolve(query.query).await?;
         cached.cache = Some(Arc::clone(cache));
         let reading = ExecContext::new(&cached, self.diagnostics);
         // The nearest vertex of each object, or all vertices.

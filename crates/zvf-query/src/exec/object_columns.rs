@@ -2,16 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use zvf_catalog::{Diagnostics, ObjectSet};
 use zvf_model::column::{Column, ColumnValues};
 
 use super::{
     context::ExecContext,
     operator::{Details, LaterRead, Operator},
 };
-use crate::{
-    catalog::objects::ObjectSet, diagnostics::Diagnostics, error::QueryError,
-    resolve::query::LevelQuery, result::QueryResult,
-};
+use crate::{error::QueryError, resolve::query::LevelQuery, result::QueryResult};
 
 /// Maximum number of objects whose attributes are read before it is known which of them a batch
 /// lists.
@@ -91,7 +89,7 @@ impl ExecContext<'_> {
         if names.is_empty() {
             return None;
         }
-        let budget = usize::try_from(self.session.fetch.budget()).unwrap_or(usize::MAX);
+        let budget = usize::try_from(self.catalog.fetch.budget()).unwrap_or(usize::MAX);
         let values = budget / BUDGET_SHARE / BYTES_PER_VALUE;
         let max_rows = (values / names.len()).min(MAX_OBJECTS_AHEAD);
         let mut rows: Vec<u64> = rows.into_iter().take(max_rows.saturating_add(1)).collect();
@@ -102,7 +100,7 @@ impl ExecContext<'_> {
         rows.dedup();
         let diagnostics = Diagnostics::new(false);
         let columns = self
-            .session
+            .catalog
             .object_columns(&self.query.level, names, Some(&rows), &diagnostics)
             .await
             .ok()
@@ -113,7 +111,7 @@ impl ExecContext<'_> {
     /// Reads the attributes of all objects, as
     /// [`object_columns_ahead`](Self::object_columns_ahead) does.
     pub(crate) async fn object_columns_of_all(self) -> Option<ColumnsAhead> {
-        let table = self.session.object_index(&self.query.level).await.ok()??;
+        let table = self.catalog.object_index(&self.query.level).await.ok()??;
         self.object_columns_ahead(0..table.rows()).await
     }
 
@@ -140,7 +138,7 @@ impl ExecContext<'_> {
         }
         let (level, names) = (&self.query.level, &self.query.shown.object);
         let columns = self
-            .session
+            .catalog
             .object_columns(level, names, Some(&rows), self.diagnostics);
         result.object = columns.await?;
         Ok(())

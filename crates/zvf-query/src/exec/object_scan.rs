@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use zvf_catalog::{
+    Catalog, CatalogError, Chunk, Damage, Fault, FragmentsByChunk, ObjectGroup, ObjectSet, Schema,
+    child,
+};
 use zvf_model::{column::Column, key::Key};
 
 use super::{
@@ -10,17 +14,9 @@ use super::{
 };
 use crate::{
     batch::{columns::ColumnViews, vertices::Owners},
-    catalog::{
-        chunk::Chunk,
-        chunked_array::child,
-        level::Session,
-        objects::{FragmentsByChunk, ObjectSet},
-        schema::Schema,
-    },
-    error::{Damage, Fault, QueryError},
+    error::QueryError,
     predicate::Scope,
     resolve::query::LevelQuery,
-    result::ObjectGroup,
     sync::lock,
 };
 
@@ -106,15 +102,15 @@ impl SelectedObjects {
 
 impl LevelQuery<'_> {
     /// Returns the node of the object index.
-    pub(crate) fn manifests(&self) -> Result<Key, QueryError> {
-        child(&Session::node_of(&self.level)?, "object_index")
+    pub(crate) fn manifests(&self) -> Result<Key, CatalogError> {
+        child(&Catalog::node_of(&self.level)?, "object_index")
     }
 }
 
 impl ExecContext<'_> {
     /// Reads the objects that the query names, or all, and tests the predicate on them.
     pub(crate) async fn selected_objects(self) -> Result<Option<SelectedObjects>, QueryError> {
-        let (session, level, diagnostics) = (self.session, &self.query.level, self.diagnostics);
+        let (catalog, level, diagnostics) = (self.catalog, &self.query.level, self.diagnostics);
         let Some(wanted) = self.wanted_ids().await? else {
             let Some(objects) = self.all_objects().await? else {
                 return Ok(None);
@@ -127,14 +123,14 @@ impl ExecContext<'_> {
                 passes,
             }));
         };
-        if session.object_index(level).await?.is_none() {
+        if catalog.object_index(level).await?.is_none() {
             return if wanted.is_empty() {
                 Ok(None)
             } else {
-                Err(QueryError::NoObjects(level.id()))
+                Err(CatalogError::NoObjects(level.id()).into())
             };
         }
-        let found = session.lookup_objects(level, &wanted, diagnostics).await?;
+        let found = catalog.lookup_objects(level, &wanted, diagnostics).await?;
         let objects = found.objects;
         let mut indices = Vec::with_capacity(wanted.len());
         for (id, index) in wanted.into_iter().zip(found.indices) {
@@ -209,7 +205,7 @@ impl ExecContext<'_> {
         let selected = self
             .selected_objects()
             .await?
-            .ok_or(QueryError::NoObjects(self.query.level.id()))?;
+            .ok_or(CatalogError::NoObjects(self.query.level.id()))?;
         let indices = selected
             .indices
             .iter()
@@ -222,7 +218,7 @@ impl ExecContext<'_> {
     /// Reads all objects; `None` for a level without an object index.
     pub(crate) async fn all_objects(self) -> Result<Option<Arc<ObjectSet>>, QueryError> {
         let (level, diagnostics) = (&self.query.level, self.diagnostics);
-        self.session.objects(level, diagnostics).await
+        Ok(self.catalog.objects(level, diagnostics).await?)
     }
 
     /// Returns the objects of the fragments of a chunk.
@@ -256,15 +252,15 @@ impl ExecContext<'_> {
         ids: &[u64],
     ) -> Result<Vec<ObjectGroup>, QueryError> {
         let (level, diagnostics) = (&self.query.level, self.diagnostics);
-        let groups = self.session.groups(level, diagnostics).await?;
+        let groups = self.catalog.groups(level, diagnostics).await?;
         let mut requested = Vec::with_capacity(ids.len());
         for id in ids {
-            let budget = self.session.fetch.budget();
+            let budget = self.catalog.fetch.budget();
             let group = groups.as_ref().map(|groups| groups.group(*id, budget));
             match group.transpose()?.flatten() {
                 Some(group) => requested.push(group),
                 None => {
-                    let node = Session::node_of(level)?;
+                    let node = Catalog::node_of(level)?;
                     let (id, level) = (*id, level.id());
                     diagnostics.absent(&node, QueryError::NoGroup { id, level })?;
                 }
@@ -280,9 +276,10 @@ impl ExecContext<'_> {
     ) -> Result<Vec<Column>, QueryError> {
         let rows = objects.and_then(ObjectSet::rows);
         let (level, names) = (&self.query.level, &self.query.filter.names.object);
-        self.session
-            .object_columns(level, names, rows, self.diagnostics)
-            .await
+        let columns = self
+            .catalog
+            .object_columns(level, names, rows, self.diagnostics);
+        Ok(columns.await?)
     }
 
     /// Evaluates the parts of the predicate about objects and groups, for each row of the object
@@ -302,10 +299,10 @@ impl ExecContext<'_> {
             }
         }
         for predicate in &filter.group {
-            let groups = self.session.groups(level, self.diagnostics).await?;
+            let groups = self.catalog.groups(level, self.diagnostics).await?;
             let names = &filter.names.group;
             let columns = self
-                .session
+                .catalog
                 .group_columns(level, names, None, self.diagnostics)
                 .await?;
             let views = ColumnViews::of(Scope::Group, &columns);

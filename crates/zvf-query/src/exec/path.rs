@@ -1,15 +1,9 @@
 //! Paths as the scan of paths finds them.
 
+use zvf_catalog::{CatalogError, Chunk, Diagnostics, ObjectFragment, RowSelection, on_cores};
 use zvf_model::key::Key;
 
-use crate::{
-    batch::loaded::LoadedChunks,
-    catalog::{chunk::Chunk, objects::ObjectFragment},
-    cores::on_cores,
-    diagnostics::Diagnostics,
-    error::QueryError,
-    selection::RowSelection,
-};
+use crate::{batch::loaded::LoadedChunks, error::QueryError};
 
 /// A path: consecutive pieces of an object.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +62,7 @@ impl<'o> Path<'o> {
                 _ => segments.push(RowSelection::default()),
             }
         })?;
-        segments.retain(|segment| segment.len() > 0);
+        segments.retain(|segment| !segment.is_empty());
         Ok(segments)
     }
 
@@ -101,7 +95,7 @@ pub(crate) fn check_shared(
     paths: &[Path<'_>],
     loaded: &LoadedChunks,
     budget: u64,
-) -> Result<(), QueryError> {
+) -> Result<(), CatalogError> {
     let pieces = paths.iter().map(|path| path.pieces.len());
     let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
     let blocks = paths.chunks(PATHS_PER_BLOCK).collect();

@@ -9,6 +9,10 @@ use core::ops::ControlFlow;
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use futures_util::future::{join, try_join};
+use zvf_catalog::{
+    CatalogError, Chunk, ChunkRequest, NO_OBJECT, ObjectFragment, ObjectSet, RequestedRows,
+    RowSelection, Schema, on_cores,
+};
 use zvf_model::{grid::ChunkCoord, key::Key};
 
 use super::{
@@ -26,17 +30,9 @@ use super::{
 };
 use crate::{
     batch::loaded::LoadedChunks,
-    catalog::{
-        chunk::{Chunk, ChunkRequest, RequestedRows},
-        objects::{ObjectFragment, ObjectSet},
-        schema::Schema,
-    },
-    cores::on_cores,
     error::QueryError,
     query::Shape,
     resolve::query::{Allowed, Batching, Emit, LevelQuery},
-    result::NO_OBJECT,
-    selection::RowSelection,
 };
 
 /// Maximum number of requests that prepare the reads of chunks outside a region. Paths lead to any
@@ -142,7 +138,7 @@ impl PathsPlan {
             if nearby.is_empty() && is_empty {
                 return Empty::without_links().execute(context, emit).await;
             }
-            return Err(QueryError::NoObjects(query.level.id()));
+            return Err(CatalogError::NoObjects(query.level.id()).into());
         };
         let objects = &selected.objects;
         let mut loaded = LoadedChunks::default();
@@ -156,7 +152,7 @@ impl PathsPlan {
         let regional = regional.filter(|_| query.shape == Shape::Paths);
         let indices = match regional {
             Some(area) => {
-                let max = query.session.fetch.budget() / 4;
+                let max = query.catalog.fetch.budget() / 4;
                 objects.near(&near, max, |from, to| area.may_intersect(&[], &[from, to]))
             }
             None => selected.indices.clone(),
@@ -229,7 +225,7 @@ impl PathsPlan {
             if !of_all {
                 return Ok((objects.selected_objects().await?, None));
             }
-            objects.session.object_index(&query.level).await?;
+            objects.catalog.object_index(&query.level).await?;
             let columns = context.of(&self.columns).object_columns_of_all();
             let (selected, columns) = join(objects.selected_objects(), columns).await;
             Ok((selected?, columns))
@@ -242,7 +238,7 @@ impl PathsPlan {
             };
             if !of_all {
                 let arrays = schema.cell_arrays();
-                scan.session.fetch.prepare(&arrays, max_requests).await;
+                scan.catalog.fetch.prepare(&arrays, max_requests).await;
             }
         };
         // Chunks are requested first: they arrive while manifests are decoded.
@@ -354,7 +350,7 @@ impl LevelQuery<'_> {
     /// evicted chunk, which is then read again.
     fn path_group_size(&self, schema: &Schema) -> usize {
         let listed = schema.vertices.count().unwrap_or(1);
-        self.group_size(schema, listed, self.session.fetch.budget() / 4)
+        self.group_size(schema, listed, self.catalog.fetch.budget() / 4)
     }
 
     /// Returns all chunks if a query reads a whole level of paths and its chunks fit into
@@ -364,7 +360,7 @@ impl LevelQuery<'_> {
             return Ok(Vec::new());
         }
         let mut chunks = self.chunks(schema)?;
-        if chunks.len() > self.group_size(schema, chunks.len(), self.session.fetch.budget() / 4) {
+        if chunks.len() > self.group_size(schema, chunks.len(), self.catalog.fetch.budget() / 4) {
             chunks.clear();
         }
         Ok(chunks)
@@ -457,7 +453,7 @@ impl PathWork<'_> {
     ) -> Result<ControlFlow<()>, QueryError> {
         let (query, diagnostics) = (self.context.query, self.context.diagnostics);
         let is_path = query.shape == Shape::Paths;
-        let budget = query.session.fetch.budget();
+        let budget = query.catalog.fetch.budget();
         // The gather of whole paths counts their vertices itself.
         if !is_path || !self.filter.passes_all() {
             check_shared(paths, loaded, budget)?;
@@ -611,7 +607,7 @@ impl PathWork<'_> {
                 let Some(rows) = path.whole(loaded) else {
                     return Ok(None);
                 };
-                rows.len() > 0 && !self.filter.path(path.index, &rows, loaded)?.is_empty()
+                !rows.is_empty() && !self.filter.path(path.index, &rows, loaded)?.is_empty()
             };
             if is_selected {
                 whole.push(*path);

@@ -1,6 +1,7 @@
 //! The plan of points.
 
 use futures_util::future::try_join;
+use zvf_catalog::{Chunk, on_cores};
 use zvf_model::grid::ChunkCoord;
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
     object_scan::OwnerScan,
     operator::OperatorTree,
 };
-use crate::{catalog::chunk::Chunk, cores::on_cores, error::QueryError, resolve::query::Emit};
+use crate::{error::QueryError, resolve::query::Emit};
 
 /// A selection of points by region and predicate.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl PointsPlan {
         let objects = OwnerScan::read(self.owners.as_ref(), context);
         let filter = RowFilter::open(self.filter, schema, None, context);
         let request = |chunk: &ChunkCoord| self.scan.request_in_region(query, chunk);
-        let at_once = query.session.fetch.at_once();
+        let at_once = query.catalog.fetch.at_once();
         let group_size = query.group_size(schema, chunks.len(), at_once);
         let mut groups = ChunkGroups::new(&chunks, group_size);
         let first = groups.read(scan, schema, &request);

@@ -1,5 +1,7 @@
 //! Plans of vertices of the level of the query.
 
+use zvf_catalog::Schema;
+
 use super::{
     context::{ExecContext, Execution},
     empty::Empty,
@@ -9,7 +11,7 @@ use super::{
     operator::OperatorTree,
     points::PointsPlan,
 };
-use crate::{catalog::schema::Schema, resolve::query::Emit};
+use crate::resolve::query::Emit;
 
 /// A plan that selects vertices of the level of the query.
 #[derive(Debug)]

@@ -18,7 +18,9 @@ mod scans;
 
 use core::ops::ControlFlow;
 
+use futures_util::FutureExt;
 use serde_json::json;
+use zvf_catalog::{Catalog, Chunk, ChunkRequest, Diagnostics, LevelCache, RequestedRows, Schema};
 use zvf_format::{
     fragment::FragmentIndexBuilder,
     links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm},
@@ -27,22 +29,20 @@ use zvf_format::{
 };
 use zvf_model::{
     column::{Column, ColumnValues},
+    fetch::Port,
     generation::Generation,
     grid::ChunkCoord,
 };
 
 use super::{context::ExecContext, operator::OperatorTree};
 use crate::{
-    catalog::{
-        chunk::{Chunk, ChunkRequest, RequestedRows},
-        schema::Schema,
-    },
-    diagnostics::Diagnostics,
-    memory::{MemoryStore, poll_ready},
     query::Query,
     resolve::query::{Batching, LevelQuery},
     result::QueryResult,
+    session::Session,
 };
+
+type TestStore = zvf_testkit::MemoryStore<LevelCache>;
 
 fn floats(values: &[f32]) -> Vec<u8> {
     let values = values.iter().map(|value| value.to_le_bytes());
@@ -59,8 +59,8 @@ fn fragments(ranges: &[core::ops::Range<u64>]) -> Vec<u8> {
 }
 
 /// Creates the store as geometry of this kind.
-fn store(kind: &str, convention: &str) -> MemoryStore {
-    let mut memory = MemoryStore::new(Generation::V0_9, kind, convention);
+fn store(kind: &str, convention: &str) -> TestStore {
+    let mut memory = TestStore::new(Generation::V0_9, kind, convention);
     let west = floats(&[1.0, 1.0, 4.0, 1.0, 8.0, 1.0, 2.0, 8.0]);
     let east = floats(&[12.0, 1.0, 18.0, 1.0, 15.0, 5.0]);
     let attributes = json!({"dtype": "float32"});
@@ -86,7 +86,7 @@ fn store(kind: &str, convention: &str) -> MemoryStore {
 }
 
 /// Adds the objects and an attribute of them.
-fn objects(memory: &mut MemoryStore) {
+fn objects(memory: &mut TestStore) {
     let manifest = |fragment| manifest(&[([0, 0], fragment), ([1, 0], fragment)]);
     object_index(memory, &[manifest(0), manifest(1)]);
     memory.group("0/object_attributes", json!({}));
@@ -105,7 +105,7 @@ fn manifest(fragments: &[([i64; 2], u32)]) -> Vec<u8> {
 }
 
 /// Adds the object index of objects 7 and 9.
-fn object_index(memory: &mut MemoryStore, manifests: &[Vec<u8>; 2]) {
+fn object_index(memory: &mut TestStore, manifests: &[Vec<u8>; 2]) {
     memory.group(
         "0/object_index",
         json!({"num_objects": 2, "num_present": 2, "sid_ndim": 2,
@@ -122,7 +122,7 @@ fn object_index(memory: &mut MemoryStore, manifests: &[Vec<u8>; 2]) {
 }
 
 /// Adds links between consecutive vertices of object 7.
-fn links(memory: &mut MemoryStore) {
+fn links(memory: &mut TestStore) {
     let family = json!({
         "zv_array": "links_family", "level_delta": 0, "link_width": 2, "directed": false,
         "store": "canonical", "sid_ndim": 2, "num_links": 4, "num_physical_records": 4,
@@ -148,8 +148,19 @@ fn links(memory: &mut MemoryStore) {
     memory.cells("0/links/0/+1.0", json!({}), &[([0, 0], across)]);
 }
 
-fn resolved<'m>(memory: &'m MemoryStore, query: &'m Query) -> LevelQuery<'m> {
-    poll_ready(memory.session().resolve(query)).unwrap()
+/// Polls a future that never waits, because the files are in memory.
+fn poll_ready<F: Future>(future: F) -> F::Output {
+    future.now_or_never().unwrap()
+}
+
+fn resolved<'m>(memory: &'m TestStore, query: &'m Query) -> LevelQuery<'m> {
+    let catalog = Catalog {
+        fetch: Port::new(memory),
+        layout: &memory.layout,
+        root: &memory.root,
+        levels: &memory.opened,
+    };
+    poll_ready(Session::new(catalog).resolve(query)).unwrap()
 }
 
 /// Opens the arrays of a query and reads both chunks.
@@ -163,7 +174,7 @@ fn chunks(query: &LevelQuery<'_>) -> (Schema, Vec<Chunk>) {
     let requests = vec![request(0), request(1)];
     let chunks = poll_ready(
         query
-            .session
+            .catalog
             .chunks(&schema, requests, &Diagnostics::new(false)),
     )
     .unwrap()
@@ -174,7 +185,7 @@ fn chunks(query: &LevelQuery<'_>) -> (Schema, Vec<Chunk>) {
 
 /// Plans and runs a query. Returns the result, the requests of each call for cells, and the
 /// operators of the plan.
-fn run(memory: &MemoryStore, query: &Query) -> (QueryResult, Vec<Vec<String>>, Vec<String>) {
+fn run(memory: &TestStore, query: &Query) -> (QueryResult, Vec<Vec<String>>, Vec<String>) {
     let diagnostics = Diagnostics::new(false);
     let mut query = resolved(memory, query);
     query.batching = Batching::Whole;

@@ -1,5 +1,6 @@
 //! Gather of whole paths.
 
+use zvf_catalog::{Diagnostics, NO_OBJECT, ObjectFragment, ObjectSet, Schema, on_cores};
 use zvf_model::key::Key;
 
 use super::{
@@ -11,14 +12,8 @@ use crate::{
         loaded::LoadedChunks,
         vertices::{PieceBlock, PieceSpan, VertexBuilder},
     },
-    catalog::{
-        objects::{ObjectFragment, ObjectSet},
-        schema::Schema,
-    },
-    cores::on_cores,
-    diagnostics::Diagnostics,
     error::QueryError,
-    result::{NO_OBJECT, Parts},
+    result::Parts,
 };
 
 /// Pieces of a block: waking another core takes longer than copying fewer.

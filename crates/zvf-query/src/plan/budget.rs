@@ -7,16 +7,18 @@ mod regions;
 use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
+use zvf_catalog::Diagnostics;
 use zvf_model::level::LevelId;
 
 use crate::{
-    catalog::level::Session,
-    diagnostics::Diagnostics,
     error::QueryError,
     query::{Query, Shape, VertexBudget},
-    resolve::area::{Area, ChunkSpace},
-    resolve::choice::{LevelPart, LevelParts, LevelPlan, skipped_level_note},
-    resolve::query::shape_of,
+    resolve::{
+        area::{Area, ChunkSpace},
+        choice::{LevelPart, LevelParts, LevelPlan, skipped_level_note},
+        query::shape_of,
+    },
+    session::Session,
 };
 
 pub(crate) use count::{LevelCount, object_rows};
@@ -34,7 +36,7 @@ impl Session<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<LevelPlan, QueryError> {
         self.check_goes_with(query, budget)?;
-        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.catalog.root));
         let candidates = self.candidates(query, diagnostics).await?;
         let mut counted = Counted::new();
         // The finest level that fits, and the next finer one, which does not.
@@ -64,12 +66,13 @@ impl Session<'_> {
         let coarser = fitting.map_or(&[][..], |at| candidates.get(..=at).unwrap_or_default());
         if let (Some(coarse), Some(fine), Shape::Points) = (coarser.last(), &over, shape) {
             let regions = self.regions(coarse, fine, &counted).await?;
-            alternatives.extend(regions.and_then(|regions| regions.parts(budget, self.root)));
+            alternatives
+                .extend(regions.and_then(|regions| regions.parts(budget, self.catalog.root)));
         }
         alternatives.extend(coarser.iter().rev().map(whole));
         let is_hope = alternatives.is_empty();
         if is_hope {
-            let levels = over.ok_or_else(|| self.no_level(LevelId::FULL))?;
+            let levels = over.ok_or_else(|| self.catalog.no_level(LevelId::FULL))?;
             let counts_all = query.region.is_none() && query.filter.is_none();
             if counts_all && !query.keep_going {
                 return Err(QueryError::OverVertices {
@@ -111,7 +114,7 @@ impl Session<'_> {
             diagnostics.note(skipped_level_note(id));
         }
         // One round trip for all levels.
-        try_join_all(fresh.iter().map(|id| self.level(*id))).await?;
+        try_join_all(fresh.iter().map(|id| self.catalog.level(*id))).await?;
         let mut candidates = Vec::with_capacity(fresh.len());
         for id in fresh {
             let levels = self.joint_levels(query, id).await?;
@@ -139,15 +142,15 @@ impl Session<'_> {
         for (at, levels) in candidates.iter().enumerate() {
             let mut declared = 0_u64;
             for id in levels {
-                let level = self.level(*id).await?;
+                let level = self.catalog.level(*id).await?;
                 let Some(count) = level.metadata.vertex_count else {
                     return Ok(guess);
                 };
                 let area = query.region.as_ref();
-                let space = ChunkSpace::of(&level.metadata, self.root);
+                let space = ChunkSpace::of(&level.metadata, self.catalog.root);
                 let area = area.map(|region| Area::new(region, &space)).transpose()?;
                 let share = area
-                    .zip(self.root.bounds.as_ref())
+                    .zip(self.catalog.root.bounds.as_ref())
                     .map_or(1.0, |(area, bounds)| {
                         area.share_between(bounds.lower(), bounds.upper())
                     });
@@ -174,7 +177,7 @@ impl Session<'_> {
                  give a region",
             ));
         }
-        let (expected, focus) = (self.root.axes.len(), budget.focus);
+        let (expected, focus) = (self.catalog.root.axes.len(), budget.focus);
         match focus
             .map(|position| position.len())
             .filter(|n| *n != expected)

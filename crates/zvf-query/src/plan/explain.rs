@@ -6,6 +6,7 @@ mod dry_run;
 use core::fmt;
 use std::collections::BTreeMap;
 
+use zvf_catalog::Diagnostics;
 use zvf_model::{
     fetch::{BoxFuture, FetchProblem},
     key::Key,
@@ -13,12 +14,11 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::level::Session,
-    diagnostics::Diagnostics,
     error::QueryError,
     exec::operator::OperatorText,
     query::{LevelChoice, Query},
     result::LevelUse,
+    session::Session,
 };
 
 use dry_run::{DryRun, RecordedRead};
@@ -286,7 +286,7 @@ impl Sizes {
         let mut keys: Vec<Key> = requested.map(|read| read.object.clone()).collect();
         keys.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         keys.dedup();
-        match session.fetch.sizes(&keys).await {
+        match session.catalog.fetch.sizes(&keys).await {
             Ok(sizes) => {
                 let sizes = keys
                     .into_iter()

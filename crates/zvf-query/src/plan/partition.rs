@@ -4,17 +4,17 @@ use core::{fmt, str::FromStr};
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
+use zvf_catalog::{Diagnostics, Schema};
 use zvf_model::{fetch::BoxFuture, grid::ChunkCoord, level::LevelId};
 
 use super::budget::object_rows;
 use crate::{
-    catalog::{level::Session, schema::Schema},
-    diagnostics::Diagnostics,
     error::QueryError,
     exec::{context::ExecContext, link_scan::LinkScan},
     geometry::Bbox,
     query::{LevelChoice, Query, Shape},
     resolve::query::LevelQuery,
+    session::Session,
 };
 
 /// An independent part of a query: each vertex, path and link of the whole result is in the result
@@ -306,7 +306,7 @@ impl Division<'_> {
                 .filter(|chunk| area.may_contain(chunk))
                 .filter_map(|chunk| objects.number_of(chunk))
                 .collect();
-            let max = plan.session.fetch.budget() / 4;
+            let max = plan.catalog.fetch.budget() / 4;
             let near: BTreeSet<usize> = objects
                 .near(&near, max, |from, to| area.may_intersect(&[], &[from, to]))
                 .into_iter()
@@ -379,9 +379,8 @@ impl Division<'_> {
     /// Returns the estimated rows of each chunk; `None` for a chunk that was not counted.
     async fn rows_of_chunks(&self) -> Result<BTreeMap<ChunkCoord, Option<u64>>, QueryError> {
         let (plan, diagnostics) = (self.plan, self.diagnostics);
-        let counts = plan
-            .session
-            .counts(plan.query, plan.level.id(), diagnostics);
+        let session = Session::new(plan.catalog);
+        let counts = session.counts(plan.query, plan.level.id(), diagnostics);
         Ok(counts.await?.estimates())
     }
 

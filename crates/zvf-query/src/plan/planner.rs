@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join;
+use zvf_catalog::{Diagnostics, LinkSet};
 use zvf_model::root::LinksConvention;
 
 use crate::{
-    catalog::links::LinkSet,
-    diagnostics::Diagnostics,
     error::QueryError,
     exec::{
         chunk_scan::ChunkScan,
@@ -32,6 +31,7 @@ use crate::{
     geometry::Mode,
     query::{NearestTo, Query, Shape},
     resolve::query::LevelQuery,
+    session::Session,
 };
 
 impl LevelQuery<'_> {
@@ -54,7 +54,7 @@ impl LevelQuery<'_> {
             limit: None,
             ..self.query.clone()
         };
-        let start = self.session.resolve(&start).await?;
+        let start = Session::new(self.catalog).resolve(&start).await?;
         let input = Planner::new(&start, diagnostics).plan().await?;
         let jump = LevelJump(levels);
         Ok(QueryPlan::LevelJump(LevelJumpPlan { jump, input }))
@@ -224,7 +224,7 @@ impl<'p, 'q> Planner<'p, 'q> {
     /// are looked up side by side.
     async fn scan_inputs(&self) -> Result<ScanInputs, QueryError> {
         let query = self.query;
-        let index = query.session.object_index(&query.level);
+        let index = async { Ok(query.catalog.object_index(&query.level).await?) };
         let (index, links) = if query.shape == Shape::Links {
             try_join(index, query.link_set(self.diagnostics)).await?
         } else {

@@ -6,6 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use zvf_catalog::{
+    CatalogError, Damage, Diagnostics, Fault, Names, Selection, Skipped, advise_naming_attributes,
+    child,
+};
 use zvf_model::{
     error_kind::ErrorKind,
     fetch::{BoxFuture, FetchProblem, MaybeSend},
@@ -17,20 +21,17 @@ use zvf_model::{
 use super::confirmation::{ConfirmationBuffer, lock};
 use crate::{
     batch::merge::{CollectedResult, over_budget},
-    catalog::{
-        chunked_array::child,
-        level::Session,
-        schema::{Names, advise_naming_attributes},
-    },
-    diagnostics::Diagnostics,
-    error::{Damage, Fault, QueryError},
+    error::QueryError,
     exec::context::ExecContext,
     geometry::Mode,
     predicate::Scope,
-    query::{BatchOptions, Clip, LevelChoice, Query, Selection, Shape},
-    resolve::choice::{LevelPart, LevelParts, LevelPlan},
-    resolve::query::{Batching, Emit, shape_of},
-    result::{LevelUse, QueryResult, Skipped},
+    query::{BatchOptions, Clip, LevelChoice, Query, Shape},
+    resolve::{
+        choice::{LevelPart, LevelParts, LevelPlan},
+        query::{Batching, Emit, shape_of},
+    },
+    result::{LevelUse, QueryResult},
+    session::Session,
 };
 
 /// The size of a selection.
@@ -76,7 +77,7 @@ impl Session<'_> {
     /// [`batches`](Self::batches) then.
     pub fn query<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<QueryResult, QueryError>> {
         Box::pin(async move {
-            let budget = self.fetch.budget();
+            let budget = self.catalog.fetch.budget();
             let mut whole = CollectedResult::default();
             let mut take = |batch| whole.push(batch, budget);
             let outcome = self.run(query, Batching::Whole, &mut take).await;
@@ -118,7 +119,7 @@ impl Session<'_> {
         each: &mut Emit<'_>,
     ) -> Result<QueryReport, QueryError> {
         let buffer = Mutex::new(ConfirmationBuffer::new(each));
-        let mut emit = |batch| lock(&buffer).emit(batch, self.fetch.confirm_now().as_ref());
+        let mut emit = |batch| lock(&buffer).emit(batch, self.catalog.fetch.confirm_now().as_ref());
         let mut running = self.run(query, batching, &mut emit);
         loop {
             let step = poll_fn(|context| {
@@ -131,7 +132,7 @@ impl Session<'_> {
             })
             .await;
             if lock(&buffer).has_pending() {
-                self.fetch.confirm().await?;
+                self.catalog.fetch.confirm().await?;
                 lock(&buffer).release();
             }
             if let Poll::Ready(report) = step {
@@ -145,7 +146,7 @@ impl Session<'_> {
         &self,
         outcome: Result<T, QueryError>,
     ) -> Result<T, QueryError> {
-        match self.fetch.confirm().await {
+        match self.catalog.fetch.confirm().await {
             Ok(()) => outcome,
             // Data of two states may look damaged.
             Err(error) if error.problem == FetchProblem::Changed => Err(error.into()),
@@ -180,10 +181,12 @@ impl Session<'_> {
         Box::pin(async move {
             let outcome = self.run_chosen(query, batching, each).await;
             match outcome {
-                Err(QueryError::Damaged(Damage {
+                Err(QueryError::Catalog(CatalogError::Damaged(Damage {
                     fault: Fault::Fetch(error),
                     ..
-                })) if error.kind() != ErrorKind::Damaged => Err(QueryError::Fetch(error)),
+                }))) if error.kind() != ErrorKind::Damaged => {
+                    Err(CatalogError::Fetch(error).into())
+                }
                 Err(error) => Err(self.advised(query, error).await),
                 outcome => outcome,
             }
@@ -211,31 +214,38 @@ impl Session<'_> {
         }
         let levels = match query.level {
             // Choosing the levels requires counting vertices. The query checks the levels that it reads.
-            LevelChoice::Budget(_) => self.root.datasets.iter().map(|part| part.level).collect(),
+            LevelChoice::Budget(_) => self
+                .catalog
+                .root
+                .datasets
+                .iter()
+                .map(|part| part.level)
+                .collect(),
             _ => vec![self.chosen_level(query).await?],
         };
         let mut missing = Ok(());
         for level in levels {
             missing = match self.check_names_at(level, named).await {
-                Err(error @ QueryError::NoAttribute { .. }) => missing.and(Err(error)),
-                checked => return checked,
+                Err(error @ CatalogError::NoAttribute { .. }) => missing.and(Err(error)),
+                checked => return Ok(checked?),
             };
         }
-        missing
+        Ok(missing?)
     }
 
     async fn check_names_at(
         &self,
         id: LevelId,
         named: &[(Option<Scope>, String)],
-    ) -> Result<(), QueryError> {
-        let level = self.level(id).await?;
+    ) -> Result<(), CatalogError> {
+        let level = self.catalog.level(id).await?;
         for (scope, name) in named {
             let scopes = scope.map_or(Scope::ALL.to_vec(), |scope| vec![scope]);
             let mut present = Vec::new();
             let mut is_there = false;
             for scope in scopes {
                 match self
+                    .catalog
                     .own_attribute_names(&level, scope)
                     .await
                     .map_err(advise_naming_attributes)
@@ -244,12 +254,12 @@ impl Session<'_> {
                         is_there |= names.contains(name);
                         present.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
                     }
-                    Err(QueryError::Nameless(_)) => is_there = true,
+                    Err(CatalogError::Nameless(_)) => is_there = true,
                     Err(error) => return Err(error),
                 }
             }
             if !is_there {
-                return Err(QueryError::NoAttribute {
+                return Err(CatalogError::NoAttribute {
                     scope: *scope,
                     name: name.clone(),
                     present,
@@ -261,13 +271,14 @@ impl Session<'_> {
 
     /// Adds the existing attributes to the error of a missing one.
     async fn advised(&self, query: &Query, mut error: QueryError) -> QueryError {
-        let QueryError::NoAttribute { scope, present, .. } = &mut error else {
+        let QueryError::Catalog(CatalogError::NoAttribute { scope, present, .. }) = &mut error
+        else {
             return error;
         };
         if let (Some(scope), true) = (*scope, present.is_empty())
             && let Ok(id) = self.chosen_level(query).await
-            && let Ok(level) = self.level(id).await
-            && let Ok(names) = self.own_attribute_names(&level, scope).await
+            && let Ok(level) = self.catalog.level(id).await
+            && let Ok(names) = self.catalog.own_attribute_names(&level, scope).await
         {
             present.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
         }
@@ -284,7 +295,7 @@ impl Session<'_> {
                  or a named geometry",
             ));
         }
-        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.catalog.root));
         let is_cut = query.region.is_some() && query.mode == Mode::Clip;
         if is_cut && query.clip == Clip::Split && shape != Shape::Points {
             return Err(QueryError::Unsupported(
@@ -343,7 +354,9 @@ impl Session<'_> {
         for part in parts {
             let query = part.query(query);
             let plan = self.resolve(&query).await?;
-            let vertices = self.chunked_array(&plan.level, &ArrayRole::Vertices);
+            let vertices = self
+                .catalog
+                .chunked_array(&plan.level, &ArrayRole::Vertices);
             if vertices
                 .await?
                 .is_none_or(|vertices| vertices.count() == Some(0))
@@ -462,7 +475,7 @@ impl Session<'_> {
         max: u64,
         diagnostics: &Diagnostics,
     ) -> Result<(Vec<QueryResult>, Vec<LevelUse>), QueryError> {
-        let budget = self.fetch.budget();
+        let budget = self.catalog.fetch.budget();
         let is_limited = query.limit.is_some();
         let unlimited = query.clone().columns(Selection::none());
         let requested = if is_limited {

@@ -3,6 +3,7 @@
 use core::num::NonZeroU32;
 use std::collections::BTreeSet;
 
+use zvf_catalog::{Catalog, CatalogError, Damage, Diagnostics, Fault, child};
 use zvf_model::{
     fetch::BoxFuture,
     grid::ChunkCoord,
@@ -12,12 +13,10 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::chunked_array::child,
-    catalog::level::Session,
-    diagnostics::Diagnostics,
-    error::{Damage, Fault, QueryError},
+    error::QueryError,
     query::{LevelChoice, Query, Shape},
     resolve::query::shape_of,
+    session::Session,
 };
 
 /// Maximum number of levels that complete each other, far above that of any pyramid. It bounds the
@@ -110,7 +109,7 @@ impl Session<'_> {
         }
         let lists_levels = levels.len() > 1;
         if lists_levels && self.is_completed(id).await? {
-            check_union(query, self.root)?;
+            check_union(query, self.catalog.root)?;
         } else if lists_levels && (query.drill.is_some() || query.nearest.is_some()) {
             return Err(QueryError::Unsupported(
                 "points of an additive level are on all coarser levels as well: \
@@ -135,7 +134,7 @@ impl Session<'_> {
 
     /// Returns whether coarser levels complete a level.
     pub(crate) async fn is_completed(&self, id: LevelId) -> Result<bool, QueryError> {
-        let level = self.level(id).await?;
+        let level = self.catalog.level(id).await?;
         Ok(level.metadata.refinement == Refinement::Add)
     }
 
@@ -171,10 +170,13 @@ impl Session<'_> {
         if level == of || !self.is_completed(of).await? {
             return Ok(None);
         }
-        let scales = (self.level(of).await?, self.level(level).await?);
         let scales = (
-            scales.0.metadata.scale(self.root),
-            scales.1.metadata.scale(self.root),
+            self.catalog.level(of).await?,
+            self.catalog.level(level).await?,
+        );
+        let scales = (
+            scales.0.metadata.scale(self.catalog.root),
+            scales.1.metadata.scale(self.catalog.root),
         );
         let (Ok(from), Ok(to)) = scales else {
             return Err(QueryError::Unsupported(
@@ -202,7 +204,7 @@ impl Session<'_> {
         query: &Query,
         without: &BTreeSet<LevelId>,
     ) -> Result<LevelId, QueryError> {
-        let mut datasets: Vec<_> = self.root.datasets.iter().collect();
+        let mut datasets: Vec<_> = self.catalog.root.datasets.iter().collect();
         datasets.retain(|dataset| !without.contains(&dataset.level));
         datasets.sort_by_key(|dataset| dataset.level);
         match &query.level {
@@ -241,7 +243,7 @@ impl Session<'_> {
     async fn declared(&self, levels: &[LevelId]) -> Result<Option<u64>, QueryError> {
         let mut declared = Some(0_u64);
         for level in levels {
-            let count = self.level(*level).await?.metadata.vertex_count;
+            let count = self.catalog.level(*level).await?.metadata.vertex_count;
             declared = declared.zip(count).map(|(a, b)| a.saturating_add(b));
         }
         Ok(declared)
@@ -249,26 +251,26 @@ impl Session<'_> {
 
     /// Returns the stale levels: a finer level has changed since they were built.
     pub(crate) fn stale(&self) -> BTreeSet<LevelId> {
-        self.root.stale_levels().collect()
+        self.catalog.root.stale_levels().collect()
     }
 
     /// Returns the levels that hold the content of a level, the coarsest first: those up to the
     /// first that is not additive.
     async fn chain(&self, id: LevelId) -> Result<Vec<LevelId>, QueryError> {
         let mut chain = vec![id];
-        let mut level = self.level(id).await?;
+        let mut level = self.catalog.level(id).await?;
         while level.metadata.refinement == Refinement::Add {
             let id = level.id();
-            if !self.root.has_capability(ADDITIVE_LEVELS) {
-                let node = Self::node_of(&level)?;
+            if !self.catalog.root.has_capability(ADDITIVE_LEVELS) {
+                let node = Catalog::node_of(&level)?;
                 return Err(Damage::new(&node, Fault::UndeclaredAdditive).into());
             }
             let next = id
                 .offset(1)
                 .filter(|_| chain.len() < MAX_CHAIN)
-                .ok_or_else(|| self.no_level(id))?;
-            level = match self.level(next).await {
-                Err(QueryError::NoLevel { .. }) => {
+                .ok_or_else(|| self.catalog.no_level(id))?;
+            level = match self.catalog.level(next).await {
+                Err(CatalogError::NoLevel { .. }) => {
                     let node = child(&Key::root(), &next.to_string())?;
                     return Err(Damage::new(&node, Fault::NoRest(id)).into());
                 }
@@ -302,9 +304,9 @@ impl Session<'_> {
         if self.is_completed(id).await? {
             return self.chain(id).await;
         }
-        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.catalog.root));
         let alone = shape != Shape::Points || query.geometry.is_some();
-        if alone || id == LevelId::FULL || !self.level(id).await?.metadata.is_additive() {
+        if alone || id == LevelId::FULL || !self.catalog.level(id).await?.metadata.is_additive() {
             return Ok(vec![id]);
         }
         let mut levels: Vec<LevelId> = self.level_ids();
@@ -316,6 +318,7 @@ impl Session<'_> {
     /// Returns the levels that the root names and level 0, the coarsest first.
     pub(crate) fn level_ids(&self) -> Vec<LevelId> {
         let ids: BTreeSet<LevelId> = self
+            .catalog
             .root
             .datasets
             .iter()

@@ -1,7 +1,8 @@
 //! Predicates split by the rows that they are about.
 
+use zvf_catalog::Names;
+
 use crate::{
-    catalog::schema::Names,
     error::QueryError,
     predicate::{ColumnRef, Operand, Predicate, Scope},
     resolve::axes::{AxisColumns, AxisFilter},

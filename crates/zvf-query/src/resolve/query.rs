@@ -10,6 +10,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use zvf_catalog::{
+    Catalog, CatalogError, Chunk, EVERYWHERE, Level, LinkRecords, Names, Schema,
+    advise_naming_attributes,
+};
 use zvf_model::{
     array::Vertices,
     fetch::MaybeSend,
@@ -21,25 +25,23 @@ use zvf_model::{
 
 use crate::{
     batch::vertices::VertexBuilder,
-    catalog::chunk::Chunk,
-    catalog::chunked_array::EVERYWHERE,
-    catalog::level::{Level, Session},
-    catalog::links::LinkRecords,
-    catalog::schema::{Names, Schema, advise_naming_attributes},
     error::QueryError,
     geometry::Mode,
     predicate::{BindError, FindError, Predicate, Scope},
     query::{Query, Shape},
-    resolve::area::{Area, ChunkSpace},
-    resolve::axes::{AxisColumns, axis_of_column, axis_spelling},
-    resolve::filter::{ScopedPredicates, with_scopes},
+    resolve::{
+        area::{Area, ChunkSpace},
+        axes::{AxisColumns, axis_of_column, axis_spelling},
+        filter::{ScopedPredicates, with_scopes},
+    },
     result::QueryResult,
+    session::Session,
 };
 
 /// A query resolved against a level.
 #[derive(Clone)]
 pub(crate) struct LevelQuery<'s> {
-    pub(crate) session: Session<'s>,
+    pub(crate) catalog: Catalog<'s>,
     pub(crate) query: &'s Query,
     pub(crate) level: Arc<Level>,
     pub(crate) shape: Shape,
@@ -144,9 +146,9 @@ impl<'s> Session<'s> {
     /// name with a scope.
     pub(crate) async fn resolve(&self, query: &'s Query) -> Result<LevelQuery<'s>, QueryError> {
         let id = self.chosen_level(query).await?;
-        let level = self.level(id).await?;
-        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
-        let space = ChunkSpace::of(&level.metadata, self.root);
+        let level = self.catalog.level(id).await?;
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.catalog.root));
+        let space = ChunkSpace::of(&level.metadata, self.catalog.root);
         let area = query
             .region
             .as_ref()
@@ -169,7 +171,7 @@ impl<'s> Session<'s> {
             Shape::Links => &[Scope::Vertex, Scope::Fragment, Scope::Link, Scope::Object],
             _ => &[Scope::Vertex, Scope::Fragment, Scope::Object],
         };
-        let shown = self.names(&level, &query.columns, scopes).await?;
+        let shown = self.catalog.names(&level, &query.columns, scopes).await?;
         let filter = match &query.filter {
             None => ScopedPredicates::default(),
             Some(predicate) => {
@@ -185,16 +187,24 @@ impl<'s> Session<'s> {
         }
         let read = with_filter(&shown, &filter);
         let fetch = if query.scans_whole_level() {
-            self.fetch.bypass_cache()
+            self.catalog.fetch.bypass_cache()
         } else {
-            self.fetch
+            self.catalog.fetch
         };
         Ok(LevelQuery {
-            session: Session { fetch, ..*self },
+            catalog: Catalog {
+                fetch,
+                ..self.catalog
+            },
             query,
             level,
             shape,
-            convention: self.root.links_convention.clone().unwrap_or_default(),
+            convention: self
+                .catalog
+                .root
+                .links_convention
+                .clone()
+                .unwrap_or_default(),
             space,
             area,
             area_mode: query.mode,
@@ -219,7 +229,7 @@ impl<'s> Session<'s> {
         for column in predicate.columns() {
             let is_bare = column.scope.is_none();
             has_bare |= is_bare;
-            let axis = axis_of_column(&self.root.axes, &column.name);
+            let axis = axis_of_column(&self.catalog.root.axes, &column.name);
             match axis.filter(|_| is_bare || column.scope == Some(Scope::Vertex)) {
                 Some(axis) => {
                     axes.insert(column.name.clone(), axis);
@@ -236,14 +246,15 @@ impl<'s> Session<'s> {
         let mut having = Vec::new();
         for scope in scopes {
             match self
+                .catalog
                 .attribute_names(level, *scope)
                 .await
                 .map_err(advise_naming_attributes)
             {
                 Ok(names) => having.push((*scope, names)),
                 // Axes are known without a listing.
-                Err(QueryError::Nameless(_)) if only_axes => {}
-                Err(error) => return Err(error),
+                Err(CatalogError::Nameless(_)) if only_axes => {}
+                Err(error) => return Err(error.into()),
             }
         }
         let of_vertices = having.iter().find(|(scope, _)| *scope == Scope::Vertex);
@@ -269,18 +280,18 @@ impl<'s> Session<'s> {
                 ([scope], false) => return Ok(*scope),
                 ([], false) => {
                     let present = having.iter().flat_map(|(_, names)| names.iter().cloned());
-                    let axes = self.root.axes.iter().map(|axis| axis.name.clone());
+                    let axes = self.catalog.root.axes.iter().map(|axis| axis.name.clone());
                     let present = axes.chain(present);
-                    return Err(QueryError::NoAttribute {
+                    return Err(QueryError::from(CatalogError::NoAttribute {
                         scope: None,
                         name: column.name.clone(),
                         present: present.collect(),
-                    });
+                    }));
                 }
                 (scopes, is_axis) => {
                     let is_attribute =
                         |name: &String| having.iter().any(|(_, names)| names.contains(name));
-                    let axis = axis_spelling(&self.root.axes, &column.name, is_attribute)
+                    let axis = axis_spelling(&self.catalog.root.axes, &column.name, is_attribute)
                         .filter(|_| is_axis);
                     FindError::ambiguous(column, scopes.iter().copied(), axis)
                 }
@@ -318,7 +329,7 @@ impl LevelQuery<'_> {
         let Some(area) = &self.area else {
             return self.chunks_where(schema, &EVERYWHERE, is_wanted);
         };
-        let is_spatial = self.session.arity(&self.level) == self.space.axes();
+        let is_spatial = self.catalog.arity(&self.level) == self.space.axes();
         let first = area.first_coordinates().filter(|_| is_spatial);
         self.chunks_where(schema, first.unwrap_or(&EVERYWHERE), |chunk| {
             area.may_contain(chunk) && is_wanted(chunk)
@@ -342,7 +353,7 @@ impl LevelQuery<'_> {
 
     /// Returns the restriction of the query to chunks.
     pub(crate) fn allowed(&self) -> Result<Allowed, QueryError> {
-        let (axes, arity) = (self.space.axes(), self.session.arity(&self.level));
+        let (axes, arity) = (self.space.axes(), self.catalog.arity(&self.level));
         if let Some(chunks) = &self.query.chunks {
             for chunk in chunks {
                 let found = chunk.coords().len();
@@ -401,8 +412,8 @@ impl LevelQuery<'_> {
 
     /// Opens the arrays that the query reads of chunks.
     pub(crate) async fn schema(&self, with_fragments: bool) -> Result<Option<Schema>, QueryError> {
-        let schema = self.session.schema(&self.level, &self.read, with_fragments);
-        schema.await
+        let schema = self.catalog.schema(&self.level, &self.read, with_fragments);
+        Ok(schema.await?)
     }
 
     /// Returns whether the fragments of each chunk are its rows in order.
@@ -422,7 +433,7 @@ impl LevelQuery<'_> {
 
     /// Creates an empty batch.
     pub(crate) fn empty_result(&self) -> QueryResult {
-        let axes = self.session.root.axes.iter();
+        let axes = self.catalog.root.axes.iter();
         QueryResult {
             level: self.level.id(),
             axes: axes.map(|axis| axis.name.clone()).collect(),
@@ -440,7 +451,7 @@ impl LevelQuery<'_> {
         let mut result = self.empty_result();
         let axes = u32::try_from(self.space.axes()).unwrap_or(1);
         let vertices = self
-            .session
+            .catalog
             .chunked_array(&self.level, &ArrayRole::Vertices)
             .await?;
         let kind = match vertices {

@@ -8,9 +8,9 @@ use zvf_precomputed::{
     RecordLayout, Relationship, SpatialLevel, SpatialLevels, SpatialSampler,
 };
 
-use zvf_query::Selection;
 #[cfg(feature = "server")]
-use zvf_query::predicate::Scope;
+use zvf_catalog::Scope;
+use zvf_catalog::Selection;
 
 use super::{
     LayerError, LayerInput,

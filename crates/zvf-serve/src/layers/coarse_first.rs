@@ -5,8 +5,9 @@ use std::{
     ops::ControlFlow,
 };
 
+use zvf_catalog::Selection;
 use zvf_model::level::LevelId;
-use zvf_query::{LevelChoice, Selection};
+use zvf_query::LevelChoice;
 
 use super::{
     LayerError, LayerInput, float_positions::FloatPositions, levels::usable_levels,

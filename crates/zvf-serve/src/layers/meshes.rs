@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 use zvf::{Dataset, Query, QueryResult};
+use zvf_catalog::Selection;
 use zvf_model::level::LevelId;
 use zvf_precomputed::{CutMesh, MultilodMeshInfo, TriangleMesh, VertexBits};
-use zvf_query::{LevelChoice, Selection};
+use zvf_query::LevelChoice;
 
 use super::{
     LayerError, LayerInput,

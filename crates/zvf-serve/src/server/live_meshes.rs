@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use zvf::{Dataset, Query};
+use zvf_catalog::Selection;
 use zvf_precomputed::TriangleMesh;
-use zvf_query::Selection;
 
 use super::{
     live_skeletons::SegmentRead, object_rows::ObjectRows, object_sizes::ObjectSize, pool::on_pool,

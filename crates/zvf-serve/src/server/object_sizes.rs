@@ -3,8 +3,9 @@
 use std::{collections::HashMap, ops::ControlFlow};
 
 use zvf::{Dataset, Query};
+use zvf_catalog::Selection;
 use zvf_model::level::LevelId;
-use zvf_query::{LevelChoice, Selection};
+use zvf_query::LevelChoice;
 
 use crate::layers::LayerError;
 

@@ -10,9 +10,9 @@ use std::{
 
 use rayon::prelude::*;
 use zvf::{Dataset, QueryResult};
+use zvf_catalog::Selection;
 use zvf_dense::{ByteSource, FileSource};
 use zvf_precomputed::{CutFragment, MeshCutter, MeshNode, PrecomputedError, TriangleSource};
-use zvf_query::Selection;
 
 use super::{
     live_skeletons::SegmentRead,

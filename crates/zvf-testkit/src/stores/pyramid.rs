@@ -19,7 +19,7 @@ use super::{
 };
 use crate::filing::{FilingRules, Record};
 
-/// Marks a vertex of several objects, like `zvf_query::SEVERAL_OBJECTS`.
+/// Marks a vertex of several objects, like `zvf_catalog::SEVERAL_OBJECTS`.
 const SEVERAL: i64 = -2;
 
 /// Stored cross-level links.

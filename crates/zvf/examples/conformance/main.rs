@@ -11,8 +11,8 @@ use std::{
 
 use serde_json::{Value as Json, json};
 use zvf::{Dataset, Query, QueryResult, Scope};
+use zvf_catalog::{CatalogError, Fault};
 use zvf_model::error_chain::error_chain;
-use zvf_query::{Fault, QueryError};
 
 use self::request::{Kind, Request};
 
@@ -53,7 +53,7 @@ async fn info(dataset: &Dataset) -> Outcome<Json> {
 }
 
 fn is_outdated(error: &zvf::Error) -> bool {
-    matches!(error.cause(), Some(QueryError::Damaged(damage)) if matches!(
+    matches!(error.cause(), Some(CatalogError::Damaged(damage)) if matches!(
         damage.fault,
         Fault::Uneven { .. } | Fault::NoRow { .. } | Fault::NoChunk(_)
     ))
@@ -70,26 +70,26 @@ async fn found(dataset: &Dataset, query: &Query) -> Outcome<QueryResult> {
 }
 
 async fn tables(dataset: &Dataset, request: &Request) -> Outcome<Json> {
-    let (session, level) = (dataset.session(), request.level);
+    let (catalog, level) = (dataset.catalog(), request.level);
     let mut result = json!({});
-    if let Some(objects) = session.object_list(level).await? {
+    if let Some(objects) = catalog.object_list(level).await? {
         let ids: Vec<_> = (0..objects.len()).map(|at| objects.id(at)).collect();
         let rows: Vec<u64> = (0..objects.len()).map_while(|at| objects.row(at)).collect();
         let mut columns = serde_json::Map::new();
-        for name in session.attribute_list(level, Scope::Object).await?.iter() {
-            let column = session.object_values(level, name, Some(&rows)).await?;
+        for name in catalog.attribute_list(level, Scope::Object).await?.iter() {
+            let column = catalog.object_values(level, name, Some(&rows)).await?;
             columns.insert(name.clone(), response::column(&column)?);
         }
         result["objects"] = json!(ids);
         result["object"] = columns.into();
     }
-    if let Some(groups) = session.group_list(level).await? {
+    if let Some(groups) = catalog.group_list(level).await? {
         let members = (0..groups.len()).filter_map(|group| groups.members(group));
         let members: Vec<Vec<i64>> = members.map(|members| members.iter().collect()).collect();
         let all: Vec<u64> = (0..groups.len()).collect();
         let mut columns = serde_json::Map::new();
-        for name in session.attribute_list(level, Scope::Group).await?.iter() {
-            let column = session.group_values(level, name, Some(&all)).await?;
+        for name in catalog.attribute_list(level, Scope::Group).await?.iter() {
+            let column = catalog.group_values(level, name, Some(&all)).await?;
             columns.insert(name.clone(), response::column(&column)?);
         }
         result["groups"] = json!(members);

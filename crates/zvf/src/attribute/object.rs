@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use zvf_catalog::{ObjectSet, StoredArray};
 use zvf_format::{
     fragment::FragmentIndex,
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
@@ -15,7 +16,6 @@ use zvf_model::{
     level::LevelId,
     metadata::Attributes,
 };
-use zvf_query::{ObjectSet, StoredArray};
 use zvf_store::Transaction;
 
 use super::{
@@ -261,14 +261,14 @@ impl<'a> ObjectTarget<'a> {
     ) -> Result<Self, Failure> {
         let part = ArrayRole::ObjectAttribute(&spec.name);
         let location = AttributeLocation::find(dataset, spec, &part).await?;
-        let session = dataset.session();
-        let objects = session
+        let catalog = dataset.catalog();
+        let objects = catalog
             .object_list(LevelId::FULL)
             .await?
             .ok_or_else(|| spec.error("the store has no objects"))?;
         let (vertices, dtype) = raw_vertices(dataset, spec).await?;
         let fragments = ArrayRole::VertexFragments;
-        let fragments = session
+        let fragments = catalog
             .stored_array(LevelId::FULL, &fragments)
             .await?
             .ok_or_else(|| spec.error("vertices have no fragments"))?;
@@ -312,7 +312,7 @@ impl<'a> ObjectTarget<'a> {
         values: &Arc<VertexFn>,
         mut pass: impl FnMut(FragmentValues),
     ) -> Result<AttributeReport, Failure> {
-        let session = self.dataset.session();
+        let catalog = self.dataset.catalog();
         let (spec, row, columns) = (self.spec, self.location.row, self.columns);
         let axes = self.dataset.root().axes.len();
         // A position, a value, and the number of its row.
@@ -330,11 +330,11 @@ impl<'a> ObjectTarget<'a> {
         };
         let mut waiting = chunks.chunks(BATCH_CELLS).peekable();
         while let Some(some) = waiting.next() {
-            let cells = session.stored_cells(&self.vertices, some).await;
-            let indexes = session.stored_cells(&self.fragments, some).await;
+            let cells = catalog.stored_cells(&self.vertices, some).await;
+            let indexes = catalog.stored_cells(&self.fragments, some).await;
             for (chunk, (cell, index)) in some.iter().zip(cells.into_iter().zip(indexes)) {
-                let cell = cell.map_err(zvf_query::QueryError::from)?;
-                let index = index.map_err(zvf_query::QueryError::from)?;
+                let cell = cell.map_err(zvf_catalog::CatalogError::from)?;
+                let index = index.map_err(zvf_catalog::CatalogError::from)?;
                 let before = batch.vertices();
                 batch.add(chunk, &cell, self.dtype, axes)?;
                 let index = FragmentIndex::parse(&index).map_err(|source| Failure::Fragments {

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use zvf_build::edit::{EditError, StoredValues};
+use zvf_catalog::StoredArray;
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole, row_id::RowId};
-use zvf_query::StoredArray;
 
 use super::{Batch, cell_name};
 use crate::failure::Failure;

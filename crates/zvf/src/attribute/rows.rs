@@ -13,6 +13,7 @@ use zvf_build::{
     BuildError, Column, ColumnValues, NumericColumn, Profile,
     edit::{EditError, StoredValues},
 };
+use zvf_catalog::{CatalogError, Damage, Fault, Scope, StoredArray};
 use zvf_format::numeric::{Dtype, Kind, columns_of};
 use zvf_model::{
     array::CellAttribute,
@@ -23,7 +24,6 @@ use zvf_model::{
     metadata::Attributes,
     row_id::RowId,
 };
-use zvf_query::{Damage, Fault, QueryError, StoredArray, predicate::Scope};
 use zvf_store::{Store, Transaction};
 
 use super::{
@@ -194,7 +194,7 @@ async fn like_stored(
     let Some(node) = nodes::read_one(dataset.store(), &key).await? else {
         return Ok((None, None));
     };
-    let old = dataset.session().stored_array(LevelId::FULL, &role).await?;
+    let old = dataset.catalog().stored_array(LevelId::FULL, &role).await?;
     let columns = match &old {
         Some(old) => stored_columns(dataset, vertices, positions, old).await?,
         None => None,
@@ -218,15 +218,15 @@ async fn stored_columns(
     let (Ok(metadata), Some(chunk)) = (metadata, chunk) else {
         return Ok(None);
     };
-    let (session, axes) = (dataset.session(), dataset.root().axes.len());
+    let (catalog, axes) = (dataset.catalog(), dataset.root().axes.len());
     let (mut batch, own) = (Batch::default(), [chunk.clone()]);
-    for cell in session.stored_cells(vertices, &own).await {
-        let cell = cell.map_err(QueryError::from)?;
+    for cell in catalog.stored_cells(vertices, &own).await {
+        let cell = cell.map_err(CatalogError::from)?;
         batch.count(chunk, &cell, positions, axes)?;
     }
-    match batch.add_old(session, attribute, &own).await {
+    match batch.add_old(catalog, attribute, &own).await {
         // Reported once all cells are read, unless the attribute is replaced.
-        Err(Failure::Query(QueryError::Damaged(damage))) if !is_unavailable(&damage) => {
+        Err(Failure::Catalog(CatalogError::Damaged(damage))) if !is_unavailable(&damage) => {
             return Ok(None);
         }
         read => read?,
@@ -261,8 +261,8 @@ async fn objects(
     options: &TableOptions,
 ) -> Result<(Bytes, AttributeReport), Failure> {
     check_lengths(columns, ids.len())?;
-    let session = dataset.session();
-    let objects = session
+    let catalog = dataset.catalog();
+    let objects = catalog
         .object_list(LevelId::FULL)
         .await?
         .ok_or_else(|| Failure::Attribute {
@@ -280,7 +280,7 @@ async fn objects(
             return Err(EditError::Build(BuildError::DuplicateObject(*id)).into());
         }
     }
-    let names = session.attribute_list(LevelId::FULL, Scope::Object).await?;
+    let names = catalog.attribute_list(LevelId::FULL, Scope::Object).await?;
     let form = form(dataset).await?;
     let mut outputs = Vec::new();
     let mut old_files = Vec::new();
@@ -291,7 +291,7 @@ async fn objects(
         let location = AttributeLocation::find(dataset, &spec, &part).await?;
         let (mut whole, mut attributes) = (None, Attributes::new());
         if names.contains(&column.name) {
-            let old = session
+            let old = catalog
                 .object_values(LevelId::FULL, &column.name, None)
                 .await?;
             match type_error(&old, column) {

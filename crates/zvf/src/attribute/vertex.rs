@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use zvf_build::{Output, Profile};
+use zvf_catalog::StoredArray;
 use zvf_format::numeric::{ByteOrder, Dtype};
 use zvf_model::{
     array::{CellAttribute, CellAttributeRole, Presence},
@@ -15,7 +16,6 @@ use zvf_model::{
     metadata::Attributes,
     zarr::Node,
 };
-use zvf_query::StoredArray;
 use zvf_store::Transaction;
 
 use super::{
@@ -163,7 +163,7 @@ impl<'a> VertexTarget<'a> {
         range: Range<usize>,
         values: &Values,
     ) -> Result<AttributeReport, Failure> {
-        let session = self.dataset.session();
+        let catalog = self.dataset.catalog();
         let (key, row) = (&self.location.key, self.location.row);
         let objects = self.objects.get(range).unwrap_or_default();
         let chunks: usize = objects.iter().map(Vec::len).sum();
@@ -175,9 +175,9 @@ impl<'a> VertexTarget<'a> {
         let mut waiting = objects.iter().peekable();
         while let Some(own) = waiting.next() {
             for some in own.chunks(BATCH_CELLS) {
-                let cells = session.stored_cells(&self.vertices, some).await;
+                let cells = catalog.stored_cells(&self.vertices, some).await;
                 for (chunk, cell) in some.iter().zip(cells) {
-                    let cell = cell.map_err(zvf_query::QueryError::from)?;
+                    let cell = cell.map_err(zvf_catalog::CatalogError::from)?;
                     match values {
                         Values::Positions(_) => batch.add(chunk, &cell, self.dtype, axes)?,
                         Values::Rows(_) => batch.count(chunk, &cell, self.dtype, axes)?,
@@ -186,7 +186,7 @@ impl<'a> VertexTarget<'a> {
                 if let Values::Rows(rows) = values
                     && let Some(old) = &rows.old
                 {
-                    batch.add_old(session, old, some).await?;
+                    batch.add_old(catalog, old, some).await?;
                 }
                 writer.done(some.len());
             }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use futures_util::future::try_join_all;
 use serde_json::Value as Json;
+use zvf_catalog::{CatalogError, Scope, Selection};
 use zvf_format::{numeric::Value, path::Delta};
 use zvf_model::{
     array::CellAttribute,
@@ -17,7 +18,7 @@ use zvf_model::{
     root::AttributeDeclarations,
     zarr::Node,
 };
-use zvf_query::{LevelChoice, Query, QueryError, QueryResult, Selection, predicate::Scope};
+use zvf_query::{LevelChoice, Query, QueryResult};
 
 use super::Dataset;
 use crate::{
@@ -122,9 +123,9 @@ impl Dataset {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 dataset.verify().await?;
-                let session = dataset.session();
+                let catalog = dataset.catalog();
                 let names = Scope::ALL.map(|scope| {
-                    let names = session.attribute_list(level, scope);
+                    let names = catalog.attribute_list(level, scope);
                     async move { names.await.map(|names| (scope, names)) }
                 });
                 let names = try_join_all(names).await?;
@@ -162,10 +163,10 @@ impl Dataset {
         match scope {
             Scope::Object | Scope::Group => {
                 let none: Option<&[u64]> = Some(&[]);
-                let session = self.session();
+                let catalog = self.catalog();
                 let column = match scope {
-                    Scope::Object => session.object_values(level, name, none).await?,
-                    _ => session.group_values(level, name, none).await?,
+                    Scope::Object => catalog.object_values(level, name, none).await?,
+                    _ => catalog.group_values(level, name, none).await?,
                 };
                 match &column.values {
                     ColumnValues::Numeric(numbers) => {
@@ -324,7 +325,7 @@ impl Dataset {
                 let mut ranges = vec![ValueRange::default(); attributes.len()];
                 // Additive levels repeat the tables of objects.
                 let repeats = dataset.level_metadata(level).await?.is_additive();
-                let session = dataset.session();
+                let (catalog, session) = (dataset.catalog(), dataset.session());
                 for part in session.completed_by(level).await? {
                     if part == level {
                         dataset
@@ -333,7 +334,7 @@ impl Dataset {
                         continue;
                     }
                     // A coarser level may lack attributes.
-                    let names = Scope::ALL.map(|scope| session.attribute_list(part, scope));
+                    let names = Scope::ALL.map(|scope| catalog.attribute_list(part, scope));
                     let names = try_join_all(names).await?;
                     let has = |info: &AttributeInfo| {
                         let mut scopes = Scope::ALL.iter().zip(&names);
@@ -392,14 +393,14 @@ impl Dataset {
             self.verify().await?;
             self.session().batches(&query, &mut add).await?;
         }
-        let session = self.session();
+        let catalog = self.catalog();
         for (info, range) in attributes.iter().zip(ranges).filter(|(info, _)| has(info)) {
             match info.scope {
                 Scope::Object => {
-                    range.add(&session.object_values(level, &info.name, None).await?);
+                    range.add(&catalog.object_values(level, &info.name, None).await?);
                 }
                 Scope::Group => {
-                    range.add(&session.group_values(level, &info.name, None).await?);
+                    range.add(&catalog.group_values(level, &info.name, None).await?);
                 }
                 Scope::Vertex | Scope::Fragment | Scope::Link => {}
             }
@@ -412,7 +413,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// Returns [`QueryError`] if they cannot be read.
+    /// Returns [`CatalogError`] if they cannot be read.
     pub async fn count_links(&self, level: LevelId) -> Result<Option<u64>, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
@@ -424,6 +425,7 @@ impl Dataset {
             })
         }))
         .await
+        .await
     }
 
     /// Returns the formats of the files that the store was converted from, as its headers name
@@ -431,19 +433,22 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// Returns [`QueryError`] if they cannot be read.
+    /// Returns [`CatalogError`] if they cannot be read.
     pub async fn source_formats(&self) -> Result<Vec<String>, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
-                match dataset.session().headers().await {
+                match dataset.catalog().headers().await {
                     Ok(headers) => Ok(headers.into_iter().map(|header| header.format).collect()),
-                    Err(QueryError::Fetch(error)) if error.problem == FetchProblem::Unlistable => {
+                    Err(CatalogError::Fetch(error))
+                        if error.problem == FetchProblem::Unlistable =>
+                    {
                         Ok(Vec::new())
                     }
                     Err(error) => Err(error.into()),
                 }
             })
         }))
+        .await
         .await
     }
 }

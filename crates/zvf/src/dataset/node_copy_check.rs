@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use futures_util::lock::Mutex;
 use serde_json::Value;
+use zvf_catalog::LevelCache;
 use zvf_model::{
     key::Key,
     level::LevelId,
     node_copy::{CopiedNode, with_chunk_runs},
 };
-use zvf_query::LevelCache;
 use zvf_store::{CellReader, Read, Store};
 
 use super::opening;

@@ -29,7 +29,7 @@ pub(crate) async fn present(
 ) -> Result<u64, Failure> {
     if index.layout == ObjectIndexLayout::Dense {
         let objects = dataset
-            .session()
+            .catalog()
             .object_list(level)
             .await?
             .unwrap_or_default();

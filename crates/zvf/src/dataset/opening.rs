@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use futures_util::future::{try_join, try_join3};
+use zvf_catalog::LevelCache;
 use zvf_model::{
     detection::{Detection, Evidence, GenerationError, NodeForm},
     error_kind::ErrorKind,
@@ -16,7 +17,6 @@ use zvf_model::{
     root::RootMetadata,
     zarr::{DataType, Node},
 };
-use zvf_query::LevelCache;
 #[cfg(feature = "write")]
 use zvf_store::Read;
 use zvf_store::{Store, TransactionError};

@@ -41,8 +41,9 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`QueryError`](zvf_query::QueryError), also if the result exceeds the memory budget that the
-    /// store was opened with; use [`batches`](Self::batches) for such a query.
+    /// [`QueryError`](zvf_query::QueryError) if the query does not fit the store;
+    /// [`CatalogError`](zvf_catalog::CatalogError) if a level cannot be read, and if the result exceeds
+    /// the memory budget that the store was opened with; use [`batches`](Self::batches) for such a query.
     pub async fn query(&self, query: &Query) -> Result<QueryResult, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
@@ -59,6 +60,7 @@ impl Dataset {
                 Ok(dataset.session().query(query).await?)
             })
         }))
+        .await
         .await
     }
 

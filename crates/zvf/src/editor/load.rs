@@ -6,6 +6,7 @@ use zvf_build::{
     Profile,
     edit::{LevelChange, LevelSnapshot},
 };
+use zvf_catalog::{Catalog, LevelCells};
 use zvf_model::{
     fetch::Port,
     grid::ChunkCoord,
@@ -14,7 +15,6 @@ use zvf_model::{
     level::LevelId,
     zarr::Node,
 };
-use zvf_query::{LevelCells, Session};
 
 use super::recorded::RecordedReads;
 use crate::{
@@ -46,8 +46,8 @@ impl<'a> OpenLevel<'a> {
         if let Some(level) = opened.levels.get(LevelId::FULL) {
             check_whole_level(&level)?;
         }
-        let session = session(reads, &opened);
-        let (content, cells) = session.level_content(LevelId::FULL).await?;
+        let catalog = catalog(reads, &opened);
+        let (content, cells) = catalog.level_content(LevelId::FULL).await?;
         let keys = level_keys();
         // Queries do not read these nodes.
         let folders = [GroupRole::ObjectAttributes, GroupRole::GroupAttributes]
@@ -74,14 +74,14 @@ impl<'a> OpenLevel<'a> {
         writer: &CellWriter<D>,
     ) -> Result<(), Failure> {
         let needs = change.needs(image)?;
-        let session = session(self.reads, &self.opened);
+        let catalog = catalog(self.reads, &self.opened);
         writer.expect(needs.len());
         for needs in needs.chunks(CELLS_PER_REPORT) {
             let wanted: Vec<_> = needs
                 .iter()
                 .map(|(key, chunk)| (key.clone(), ChunkCoord::new(chunk.as_slice())))
                 .collect();
-            let read = session.content_cells(&self.cells, &wanted).await?;
+            let read = catalog.content_cells(&self.cells, &wanted).await?;
             for (cell, payload) in needs.iter().zip(read) {
                 image.load(cell.clone(), payload.to_vec());
             }
@@ -91,8 +91,8 @@ impl<'a> OpenLevel<'a> {
     }
 }
 
-fn session<'s>(reads: &'s RecordedReads, opened: &'s opening::Opened) -> Session<'s> {
-    Session {
+fn catalog<'s>(reads: &'s RecordedReads, opened: &'s opening::Opened) -> Catalog<'s> {
+    Catalog {
         fetch: Port::new(reads),
         layout: &opened.detection.layout,
         root: &opened.root,

@@ -6,8 +6,9 @@ use zvf_build::{
     Geometry, GeometryKind, OutOfBounds,
     edit::{EditError, LevelChange, LevelSnapshot},
 };
+use zvf_catalog::Selection;
 use zvf_model::row_id::RowId;
-use zvf_query::{Query, Selection, Shape};
+use zvf_query::{Query, Shape};
 
 use super::{ChangeSummary, Conditions, Editor};
 use crate::{

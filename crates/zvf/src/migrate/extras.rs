@@ -50,8 +50,8 @@ impl Migration<'_> {
                 continue;
             }
             let key = place(level.keys.node(&ArrayRole::CompositeLinks(kind)))?;
-            let session = self.session();
-            let links = session.stored_composite_links(level.id, kind).await;
+            let catalog = self.catalog();
+            let links = catalog.stored_composite_links(level.id, kind).await;
             if let Some(Some(links)) = self.skip_damaged(links)? {
                 let old = self.attributes(&key).await?;
                 let ends: Vec<i64> = links
@@ -78,8 +78,8 @@ impl Migration<'_> {
     }
 
     async fn further_vertices(&self, level: &mut Level, kind: &str) -> Result<usize, Failure> {
-        let session = self.session();
-        let part = session
+        let catalog = self.catalog();
+        let part = catalog
             .stored_array(level.id, &ArrayRole::CompositeVertices(kind))
             .await;
         let Some(Some(part)) = self.skip_damaged(part)? else {
@@ -104,7 +104,7 @@ impl Migration<'_> {
         while at < chunks.len() || !waiting.is_empty() {
             let end = batches.end(at, chunks.len());
             let batch = &chunks[at..end];
-            let read = session.stored_cells(&part, batch);
+            let read = catalog.stored_cells(&part, batch);
             let (read, put) = join(read, self.writer.write(core::mem::take(&mut waiting))).await;
             put?;
             let mut bytes = 0;

@@ -6,9 +6,9 @@ use zvf_build::{
     Output,
     migrate::{ChunkExtent, FragmentEnds, ImpliedLinks, LevelFacts, MigrationNote},
 };
+use zvf_catalog::{LinkCells, StoredArray};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, layout::LevelKeys, level::LevelId, metadata::Attributes};
-use zvf_query::{LinkCells, StoredArray};
 
 use super::Migration;
 use crate::{failure::Failure, nodes::place};
@@ -87,10 +87,10 @@ impl Migration<'_> {
         &self,
         level: &Level,
     ) -> Result<Vec<(Delta, LinkCells)>, Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let mut all = Vec::new();
-        for delta in session.stored_link_deltas(level.id).await? {
-            let cells = session.all_link_cells(level.id, delta).await;
+        for delta in catalog.stored_link_deltas(level.id).await? {
+            let cells = catalog.all_link_cells(level.id, delta).await;
             if let Some(Some(cells)) = self.skip_damaged(cells)? {
                 all.push((delta, cells));
             }

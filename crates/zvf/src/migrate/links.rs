@@ -14,6 +14,7 @@ use zvf_build::{
     Output,
     migrate::{ChunkExtent, LinkArrayKey, LinkRecordPolicy, LinkTarget, MigrationNote},
 };
+use zvf_catalog::{CellLinks, LinkCells};
 use zvf_format::{
     links::{AxisScales, LinkWidth},
     path::Delta,
@@ -28,7 +29,6 @@ use zvf_model::{
     root::LinksConvention,
     word::Word,
 };
-use zvf_query::{CellLinks, LinkCells};
 
 use self::aligned::AlignedCells;
 pub(super) use self::written::{CopiedLinks, WrittenLinks, coords};
@@ -445,7 +445,7 @@ impl Migration<'_> {
             self.source.level_metadata(target).await?,
         );
         let scales = own.link_scales(&target, self.source.root());
-        let damaged = |error: zvf_model::grid::ScaleError| zvf_query::Damage {
+        let damaged = |error: zvf_model::grid::ScaleError| zvf_catalog::Damage {
             key: Key::root(),
             chunk: None,
             fault: error.into(),
@@ -454,15 +454,15 @@ impl Migration<'_> {
             Ok(scales) => Ok(scales),
             // Only 0.9 uses the scales.
             Err(_) if !self.form.has_ids() => Ok(equal),
-            Err(error) => Err(zvf_query::QueryError::from(damaged(error)).into()),
+            Err(error) => Err(zvf_catalog::CatalogError::from(damaged(error)).into()),
         }
     }
 
     /// Migrates links of tables.
     async fn tables(&self, level: &Level, work: &mut LinkWork<'_>) -> Result<(), Failure> {
-        let (session, links) = (self.session(), &mut work.links);
+        let (catalog, links) = (self.catalog(), &mut work.links);
         for table in &work.tables {
-            let read = self.skip_damaged(session.read_links(links.cells, &[*table]).await)?;
+            let read = self.skip_damaged(catalog.read_links(links.cells, &[*table]).await)?;
             let Some(read) = read else { continue };
             for chunk in read.iter().flat_map(|own| &own.chunks) {
                 links.extent.reach(chunk.coords());
@@ -525,14 +525,14 @@ impl Migration<'_> {
         links: &Links<'_>,
         wanted: &[usize],
     ) -> Result<Vec<Option<CellLinks>>, Failure> {
-        let session = self.session();
-        match session.read_links(links.cells, wanted).await {
+        let catalog = self.catalog();
+        match catalog.read_links(links.cells, wanted).await {
             Ok(read) => Ok(read.into_iter().map(Some).collect()),
             Err(_) if self.options.skip_damaged => {
                 // Reading the cells one by one identifies the damaged one.
                 let mut read = Vec::with_capacity(wanted.len());
                 for cell in wanted {
-                    let one = session.read_links(links.cells, &[*cell]).await;
+                    let one = catalog.read_links(links.cells, &[*cell]).await;
                     read.push(self.skip_damaged(one)?.and_then(|mut one| one.pop()));
                 }
                 Ok(read)

@@ -7,6 +7,7 @@ use zvf_build::{
     NumericColumn,
     migrate::{MigrationNote, ObjectIndexCounts, changed_type},
 };
+use zvf_catalog::{Damage, Fault, Scope, StoredManifests};
 use zvf_format::{
     manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
     numeric::Kind,
@@ -20,7 +21,7 @@ use zvf_model::{
     layout::{ArrayRole, GROUPS, GroupRole, OBJECT_INDEX},
     metadata::Attributes,
 };
-use zvf_query::{Column, ColumnValues, Damage, Fault, StoredManifests, predicate::Scope};
+use zvf_query::{Column, ColumnValues};
 
 use super::{Migration, level::Level};
 use crate::{failure::Failure, nodes::place};
@@ -76,9 +77,9 @@ impl Order {
 impl Migration<'_> {
     /// Migrates objects with their attributes.
     pub(super) async fn objects(&self, level: &mut Level) -> Result<(), Failure> {
-        let session = self.session();
-        let names = session.attribute_list(level.id, Scope::Object).await?;
-        let manifests = self.skip_damaged(session.stored_manifests(level.id).await)?;
+        let catalog = self.catalog();
+        let names = catalog.attribute_list(level.id, Scope::Object).await?;
+        let manifests = self.skip_damaged(catalog.stored_manifests(level.id).await)?;
         let Some(Some(manifests)) = manifests else {
             for name in names.iter() {
                 self.object_attribute(level, name, &Order::Same(0)).await?;
@@ -210,10 +211,10 @@ impl Migration<'_> {
 
     /// Returns a name that no object attribute of any level has: `name`, or one with a number.
     async fn free_name(&self, name: &str) -> Result<String, Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let mut names = HashSet::new();
         for level in self.source.levels() {
-            let own = session.attribute_list(*level, Scope::Object).await?;
+            let own = catalog.attribute_list(*level, Scope::Object).await?;
             names.extend(own.iter().cloned());
         }
         let numbered = (2..).map(|number: u64| format!("{name}_{number}"));
@@ -277,7 +278,7 @@ impl Migration<'_> {
         manifests: &StoredManifests,
         wanted: &[Option<u64>],
     ) -> Result<Vec<Bytes>, Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let mut blobs = vec![Bytes::from_static(&EMPTY); wanted.len()];
         let mut rows_of: Vec<(u64, usize)> = wanted
             .iter()
@@ -289,7 +290,7 @@ impl Migration<'_> {
             let (Some(first), Some(last)) = (run.first(), run.last()) else {
                 continue;
             };
-            let read = session.manifest_rows(manifests, first.0..last.0 + 1).await;
+            let read = catalog.manifest_rows(manifests, first.0..last.0 + 1).await;
             let Some(read) = self.skip_damaged(read)? else {
                 continue;
             };
@@ -363,7 +364,7 @@ impl Migration<'_> {
     ) -> Result<(), Failure> {
         let folder = GroupRole::ObjectAttributes;
         let key = place(level.keys.node(&ArrayRole::ObjectAttribute(name)))?;
-        let column = self.session().object_values(level.id, name, None).await;
+        let column = self.catalog().object_values(level.id, name, None).await;
         let Some(column) = self.skip_damaged(column)? else {
             return Ok(());
         };
@@ -410,9 +411,9 @@ impl Migration<'_> {
 
     /// Migrates groups with their attributes.
     pub(super) async fn groups(&self, level: &mut Level) -> Result<(), Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let key = place(level.keys.node(&ArrayRole::Groups))?;
-        let list = self.skip_damaged(session.group_list(level.id).await)?;
+        let list = self.skip_damaged(catalog.group_list(level.id).await)?;
         if let Some(Some(list)) = list {
             level.facts.present.push(GROUPS);
             let (mut members, ranges) = self.members(&list)?;
@@ -435,11 +436,11 @@ impl Migration<'_> {
                 .write(self.form.groups(&key, &old, &groups, &members)?)
                 .await?;
         }
-        let names = session.attribute_list(level.id, Scope::Group).await?;
+        let names = catalog.attribute_list(level.id, Scope::Group).await?;
         let folder = GroupRole::GroupAttributes;
         for name in names.iter() {
             let key = place(level.keys.node(&ArrayRole::GroupAttribute(name)))?;
-            let column = session.group_values(level.id, name, None).await;
+            let column = catalog.group_values(level.id, name, None).await;
             let Some(column) = self.skip_damaged(column)? else {
                 continue;
             };
@@ -458,7 +459,7 @@ impl Migration<'_> {
     #[expect(clippy::type_complexity, reason = "lists and ranges, used once")]
     pub(super) fn members(
         &self,
-        list: &zvf_query::GroupList,
+        list: &zvf_catalog::GroupList,
     ) -> Result<(Vec<Vec<i64>>, BTreeMap<u64, GroupRange>), Failure> {
         let (mut members, mut ranges) = (Vec::new(), BTreeMap::new());
         let budget = zvf_model::fetch::Fetch::budget(self.source.cells());
@@ -476,7 +477,7 @@ impl Migration<'_> {
             bytes = bytes.saturating_add(count.saturating_mul(16));
             if bytes > budget {
                 let what = "the members of groups";
-                return Err(zvf_query::QueryError::OverBudget {
+                return Err(zvf_catalog::CatalogError::OverBudget {
                     what,
                     bytes,
                     budget,

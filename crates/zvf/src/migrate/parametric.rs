@@ -12,7 +12,7 @@ use crate::{failure::Failure, nodes::place};
 impl Migration<'_> {
     /// Migrates parametric objects with their attributes and groups.
     pub(super) async fn parametric(&self) -> Result<(), Failure> {
-        let read = self.session().parametric().await;
+        let read = self.catalog().parametric().await;
         let Some(Some(parametric)) = self.skip_damaged(read)? else {
             return Ok(());
         };

@@ -7,6 +7,7 @@ use zvf_build::{
     Output,
     migrate::{ChunkExtent, MigrationNote},
 };
+use zvf_catalog::{CatalogError, Damage, Fault, Scope, StoredArray, check_attribute_cell};
 use zvf_format::{fragment::FragmentIndex, numeric::Dtype};
 use zvf_model::{
     array::{CellAttribute, CellAttributeRole, FragmentArray, VertexEncoding, Vertices},
@@ -16,7 +17,6 @@ use zvf_model::{
     metadata::Attributes,
     word::Word,
 };
-use zvf_query::{Damage, Fault, QueryError, StoredArray, check_attribute_cell, predicate::Scope};
 
 use super::{
     Migration,
@@ -160,11 +160,11 @@ impl Migration<'_> {
     /// Opens the arrays with one cell for each chunk, except for links. The level then reaches all
     /// of their chunks.
     pub(super) async fn chunk_arrays(&self, level: &mut Level) -> Result<ChunkArrays, Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let id = level.id;
-        let vertices = session.stored_array(id, &ArrayRole::Vertices);
-        let fragments = session.stored_array(id, &ArrayRole::VertexFragments);
-        let groups = session.stored_array(id, &ArrayRole::LinkFragments);
+        let vertices = catalog.stored_array(id, &ArrayRole::Vertices);
+        let fragments = catalog.stored_array(id, &ArrayRole::VertexFragments);
+        let groups = catalog.stored_array(id, &ArrayRole::LinkFragments);
         let (vertices, fragments, groups) = join3(vertices, fragments, groups).await;
         let (vertices, fragments) = (self.skip_damaged(vertices)?, self.skip_damaged(fragments)?);
         let (attributes, folders) = self.cell_attributes(level).await?;
@@ -197,7 +197,7 @@ impl Migration<'_> {
                 let metadata = Vertices::parse(vertices.node(), vertices.attributes())?.value;
                 if let Word::Unknown(encoding) = &metadata.encoding {
                     let (node, encoding) = (vertices.node().clone(), encoding.clone());
-                    return Err(QueryError::Encoding { node, encoding }.into());
+                    return Err(CatalogError::Encoding { node, encoding }.into());
                 }
                 if let Some(fragments) = &fragments {
                     FragmentArray::parse(fragments.node(), fragments.attributes())?;
@@ -269,13 +269,13 @@ impl Migration<'_> {
         &self,
         level: &Level,
     ) -> Result<(Vec<Attribute>, Vec<GroupRole<'static>>), Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let (mut attributes, mut folders) = (Vec::new(), Vec::new());
         for (scope, folder) in [
             (Scope::Vertex, GroupRole::VertexAttributes),
             (Scope::Fragment, GroupRole::FragmentAttributes),
         ] {
-            let names = session.attribute_list(level.id, scope).await?;
+            let names = catalog.attribute_list(level.id, scope).await?;
             if !names.is_empty() {
                 folders.push(folder);
             }
@@ -284,7 +284,7 @@ impl Migration<'_> {
                     Scope::Fragment => ArrayRole::FragmentAttribute(name),
                     _ => ArrayRole::VertexAttribute(name),
                 };
-                let part = self.skip_damaged(session.stored_array(level.id, &part).await)?;
+                let part = self.skip_damaged(catalog.stored_array(level.id, &part).await)?;
                 let Some(Some(part)) = part else {
                     continue;
                 };
@@ -307,7 +307,7 @@ impl Migration<'_> {
         arrays: &VertexArrays,
         chunks: &[ChunkCoord],
     ) -> Result<CopiedChunks, Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let (vertices, fragments) = (&arrays.vertices, arrays.fragments.as_ref());
         let row = arrays.metadata.dtype.size() as u64 * self.source.root().axes.len() as u64;
         let row = (arrays.metadata.encoding == VertexEncoding::Raw).then_some(row);
@@ -330,8 +330,8 @@ impl Migration<'_> {
             let end = batches.end(at, chunks.len());
             let batch = &chunks[at..end];
             let read = join(
-                cells_or_none(&session, Some(vertices), batch),
-                cells_or_none(&session, fragments, batch),
+                cells_or_none(&catalog, Some(vertices), batch),
+                cells_or_none(&catalog, fragments, batch),
             );
             let count = batch.len();
             let ((rows, indexes), put) =
@@ -398,7 +398,7 @@ impl Migration<'_> {
         attribute: &Attribute,
         chunks: &[ChunkCoord],
     ) -> Result<CopiedAttribute, Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let part = &attribute.part;
         self.writer.expect(chunks.len());
         let mut target = attribute.target(level)?;
@@ -411,7 +411,7 @@ impl Migration<'_> {
             let end = batches.end(at, chunks.len());
             let batch = &chunks[at..end];
             let count = batch.len();
-            let read = session.stored_cells(part, batch);
+            let read = catalog.stored_cells(part, batch);
             let (read, put) = join(read, self.writer.write(core::mem::take(&mut waiting))).await;
             put?;
             let mut bytes = 0;
@@ -579,7 +579,7 @@ fn within<'a>(chunks: &'a [ChunkCoord], range: &[ChunkCoord]) -> &'a [ChunkCoord
 
 /// Reads the cells of a part; `None` for chunks without a cell.
 async fn cells_or_none(
-    session: &zvf_query::Session<'_>,
+    catalog: &zvf_catalog::Catalog<'_>,
     part: Option<&StoredArray>,
     chunks: &[ChunkCoord],
 ) -> Vec<Option<Result<Bytes, Damage>>> {
@@ -588,7 +588,7 @@ async fn cells_or_none(
     };
     let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();
     let present: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
-    let mut read = session.stored_cells(part, &present).await.into_iter();
+    let mut read = catalog.stored_cells(part, &present).await.into_iter();
     let cells = chunks
         .iter()
         .map(|chunk| if has(&chunk) { read.next() } else { None });

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use zvf_build::migrate::{AlignedLinks, LinkTarget};
+use zvf_catalog::{CellLinks, LinkCells};
 use zvf_format::numeric::Kind;
 use zvf_model::{array::CellAttribute, grid::ChunkCoord};
-use zvf_query::{CellLinks, LinkCells};
 
 /// Cells of a unit, or links of a table.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,8 @@ use zvf_build::{
     coarsen::{AggregatedAttribute, Aggregation, NO_VERTEX, contract_links},
     migrate::{LinkArrayKey, LinkAttributeType, LinkTarget, LinkTotals},
 };
+use zvf_catalog::CellLinks;
 use zvf_model::{grid::ChunkCoord, key::Key, layout::GroupRole, metadata::Attributes};
-use zvf_query::CellLinks;
 
 use super::{
     build::{Build, Stored},

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use zvf_build::coarsen::NO_VERTEX;
+use zvf_catalog::CellLinks;
 use zvf_format::path::Delta;
 use zvf_model::{
     grid::ChunkCoord,
     layout::{ArrayRole, LevelKeys},
     level::LevelId,
 };
-use zvf_query::CellLinks;
 
 use super::{
     build::Build,
@@ -53,9 +53,9 @@ impl Build<'_> {
 
     async fn deep_from(&mut self, from: LevelId) -> Result<(), Failure> {
         let dataset = self.source.dataset;
-        let session = dataset.session();
+        let catalog = dataset.catalog();
         let step = i32::try_from(self.source.id.number() - from.number()).unwrap_or(i32::MAX);
-        let Some(cells) = session.all_link_cells(from, Delta::new(step)).await? else {
+        let Some(cells) = catalog.all_link_cells(from, Delta::new(step)).await? else {
             return self.count_no_deep_links(from, step).await;
         };
         let metadata = dataset.level_metadata(from).await?;
@@ -106,7 +106,7 @@ impl Build<'_> {
                 .iter()
                 .flat_map(|(_, own)| own.iter().copied())
                 .collect();
-            let mut read = session.read_links(&cells, &wanted).await?.into_iter();
+            let mut read = catalog.read_links(&cells, &wanted).await?.into_iter();
             let own: Vec<Vec<CellLinks>> = batch
                 .iter()
                 .map(|(_, group)| group.len())

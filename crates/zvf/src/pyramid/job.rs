@@ -17,6 +17,7 @@ use zvf_build::{
         AlignedLinks, ChunkExtent, LinkArrayKey, LinkAttributeType, LinkTarget, MigrationTarget,
     },
 };
+use zvf_catalog::CellLinks;
 use zvf_format::path::Delta;
 use zvf_model::{
     grid::ChunkCoord,
@@ -25,7 +26,6 @@ use zvf_model::{
     level::LevelId,
     metadata::Attributes,
 };
-use zvf_query::CellLinks;
 use zvf_store::CellArray;
 
 use super::source::Payloads;

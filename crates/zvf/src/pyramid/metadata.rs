@@ -12,7 +12,7 @@ use zvf_model::{
     word::Word,
 };
 
-use zvf_query::ObjectSet;
+use zvf_catalog::ObjectSet;
 
 use super::{ATTRIBUTE_GROUPS, build::Build, stats};
 

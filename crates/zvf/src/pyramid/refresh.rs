@@ -10,6 +10,7 @@ use std::{
 };
 
 use zvf_build::{Output, coarsen::Aggregation};
+use zvf_catalog::ObjectSet;
 use zvf_model::{
     fetch::BoxFuture,
     grid::ChunkCoord,
@@ -20,7 +21,6 @@ use zvf_model::{
     stale_levels::StaleLevels,
     zarr::Node,
 };
-use zvf_query::ObjectSet;
 use zvf_store::Store;
 
 use super::{
@@ -175,8 +175,8 @@ async fn complete(
     };
     let present = dataset.surveyed().await?.levels().to_vec();
     let coarsest = present.last().copied().unwrap_or(LevelId::FULL);
-    let session = dataset.session();
-    let vertices = session.stored_array(coarsest, &ArrayRole::Vertices).await?;
+    let catalog = dataset.catalog();
+    let vertices = catalog.stored_array(coarsest, &ArrayRole::Vertices).await?;
     let is_empty = vertices.is_none_or(|vertices| vertices.chunks().is_empty());
     if coarsest != LevelId::FULL && is_empty {
         // A level without vertices has no coarser ones until it has vertices again.
@@ -276,7 +276,7 @@ async fn refresh_chunks(
     }
     let scale = design.scale();
     let kept = kept(source, design).await?;
-    let old = dataset.session().object_list(target).await?;
+    let old = dataset.catalog().object_list(target).await?;
     let mut stale: BTreeSet<ChunkCoord> = changed
         .iter()
         .map(|chunk| source.chunk_of(chunk, &scale))

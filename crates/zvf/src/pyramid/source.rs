@@ -11,6 +11,7 @@ use zvf_build::{
     ShardingPolicy,
     coarsen::{AggregatedAttribute, FineChunk, FragmentReference, Ownership, Topology},
 };
+use zvf_catalog::{Catalog, CellLinks, LinkCells, ObjectSet, Scope, StoredArray};
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
     array::{CellAttribute, Presence, VertexEncoding, Vertices},
@@ -22,7 +23,6 @@ use zvf_model::{
     root::LinksConvention,
     word::Word,
 };
-use zvf_query::{CellLinks, LinkCells, ObjectSet, Session, StoredArray, predicate::Scope};
 
 use super::design::Coarsening;
 use crate::{
@@ -151,12 +151,12 @@ impl<'a> Source<'a> {
         id: LevelId,
         coarsening: &Coarsening,
     ) -> Result<Self, Failure> {
-        let session = dataset.session();
+        let catalog = dataset.catalog();
         let metadata = dataset.level_metadata(id).await?;
         check_whole_level(&metadata)?;
         let (vertices, fragments) = join(
-            session.stored_array(id, &ArrayRole::Vertices),
-            session.stored_array(id, &ArrayRole::VertexFragments),
+            catalog.stored_array(id, &ArrayRole::Vertices),
+            catalog.stored_array(id, &ArrayRole::VertexFragments),
         )
         .await;
         let (Some(vertices), Some(fragments)) = (vertices?, fragments?) else {
@@ -177,9 +177,9 @@ impl<'a> Source<'a> {
                       `zvf migrate` first",
             });
         }
-        let vertex = attributes(&session, id, Scope::Vertex).await?;
-        let fragment = attributes(&session, id, Scope::Fragment).await?;
-        let objects = session.object_list(id).await?;
+        let vertex = attributes(&catalog, id, Scope::Vertex).await?;
+        let fragment = attributes(&catalog, id, Scope::Fragment).await?;
+        let objects = catalog.object_list(id).await?;
         let links = if is_linked(dataset) {
             Self::links(dataset, id, coarsening).await?
         } else {
@@ -205,8 +205,8 @@ impl<'a> Source<'a> {
         id: LevelId,
         coarsening: &Coarsening,
     ) -> Result<Option<Links>, Failure> {
-        let session = dataset.session();
-        let Some(cells) = session.all_link_cells(id, Delta::INTRA).await? else {
+        let catalog = dataset.catalog();
+        let Some(cells) = catalog.all_link_cells(id, Delta::INTRA).await? else {
             return Ok(None);
         };
         let families = cells.families();
@@ -265,8 +265,8 @@ impl<'a> Source<'a> {
         }))
     }
 
-    pub(super) fn session(&self) -> Session<'_> {
-        self.dataset.session()
+    pub(super) fn catalog(&self) -> Catalog<'_> {
+        self.dataset.catalog()
     }
 
     /// Returns the chunks of the level, ascending.
@@ -411,10 +411,10 @@ impl<'a> Source<'a> {
 
     /// Reads the payloads of chunks. All arrays are read concurrently, each in one round trip.
     pub(super) async fn read(&self, chunks: &[ChunkCoord]) -> Result<Vec<Payloads>, Failure> {
-        let session = self.session();
+        let catalog = self.catalog();
         let own = join(
-            cells(&session, &self.vertices, chunks),
-            cells(&session, &self.fragments, chunks),
+            cells(&catalog, &self.vertices, chunks),
+            cells(&catalog, &self.fragments, chunks),
         );
         let vertex = attribute_cells(self, &self.vertex, chunks);
         let fragment = attribute_cells(self, &self.fragment, chunks);
@@ -453,7 +453,7 @@ impl<'a> Source<'a> {
         let Some(links) = self.links.as_ref().filter(|_| !cells.is_empty()) else {
             return Ok(Vec::new());
         };
-        let mut read = self.session().read_links(&links.cells, cells).await?;
+        let mut read = self.catalog().read_links(&links.cells, cells).await?;
         for (own, cell) in read.iter_mut().zip(cells) {
             if links.is_turned && !links.cells.is_aligned(*cell) {
                 own.ends.chunks_exact_mut(2).for_each(<[_]>::reverse);
@@ -534,17 +534,17 @@ fn is_linked(dataset: &Dataset) -> bool {
 }
 
 async fn attributes(
-    session: &Session<'_>,
+    catalog: &Catalog<'_>,
     id: LevelId,
     scope: Scope,
 ) -> Result<Vec<Attribute>, Failure> {
     let mut attributes = Vec::new();
-    for name in session.attribute_list(id, scope).await?.iter() {
+    for name in catalog.attribute_list(id, scope).await?.iter() {
         let part = match scope {
             Scope::Fragment => ArrayRole::FragmentAttribute(name),
             _ => ArrayRole::VertexAttribute(name),
         };
-        let Some(part) = session.stored_array(id, &part).await? else {
+        let Some(part) = catalog.stored_array(id, &part).await? else {
             continue;
         };
         attributes.push(Attribute {
@@ -561,28 +561,28 @@ async fn attribute_cells(
     attributes: &[Attribute],
     chunks: &[ChunkCoord],
 ) -> Result<Vec<Vec<Option<Bytes>>>, Failure> {
-    let session = source.session();
+    let catalog = source.catalog();
     let all = attributes
         .iter()
-        .map(|attribute| cells(&session, &attribute.part, chunks));
+        .map(|attribute| cells(&catalog, &attribute.part, chunks));
     join_all(all).await.into_iter().collect()
 }
 
 /// Reads the cells of an array; `None` for chunks without a cell.
 async fn cells(
-    session: &Session<'_>,
+    catalog: &Catalog<'_>,
     part: &StoredArray,
     chunks: &[ChunkCoord],
 ) -> Result<Vec<Option<Bytes>>, Failure> {
     let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();
     let present: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
-    let mut read = session.stored_cells(part, &present).await.into_iter();
+    let mut read = catalog.stored_cells(part, &present).await.into_iter();
     let mut cells = Vec::with_capacity(chunks.len());
     for chunk in chunks {
         cells.push(if has(&chunk) {
             read.next()
                 .transpose()
-                .map_err(zvf_query::QueryError::from)?
+                .map_err(zvf_catalog::CatalogError::from)?
         } else {
             None
         });

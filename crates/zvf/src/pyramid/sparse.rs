@@ -58,7 +58,7 @@ pub(super) async fn kept(
             why: "objects are selected by an attribute, but no attribute is named",
         })?;
         let column = source
-            .session()
+            .catalog()
             .object_values(source.id, name, None)
             .await?;
         let ColumnValues::Numeric(numbers) = &column.values else {
@@ -80,7 +80,7 @@ pub(super) async fn kept(
             .enumerate()
             .map(|(row, own)| (own.id, row))
             .collect();
-        if let Some(groups) = source.session().group_list(source.id).await? {
+        if let Some(groups) = source.catalog().group_list(source.id).await? {
             for group in 0..groups.len() {
                 let number = u32::try_from(group).unwrap_or(u32::MAX);
                 for id in groups

@@ -125,7 +125,7 @@ fn check_attributes(truth: &ExpectedStore, vertex: usize, result: &QueryResult, 
     if let Some(ids) = &result.object_ids {
         let own = truth.vertices[vertex]
             .object
-            .unwrap_or(zvf_query::NO_OBJECT);
+            .unwrap_or(zvf_catalog::NO_OBJECT);
         assert_eq!(ids[row], own);
     }
 }

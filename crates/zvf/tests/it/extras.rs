@@ -1,13 +1,14 @@
 //! Parametric objects, headers and further geometries of every recorded store.
 
 use serde_json::{Value as Json, json};
-use zvf_query::{Column, ColumnValues, LevelCache, ParametricGeometry};
+use zvf_catalog::{LevelCache, ParametricGeometry};
+use zvf_query::{Column, ColumnValues};
 use zvf_testkit::golden::Golden;
 
 use crate::{
     block_on,
     golden::{open, report, stores},
-    objects::session,
+    objects::catalog,
 };
 
 pub(crate) fn objects(parametric: &ParametricGeometry) -> Json {
@@ -90,8 +91,8 @@ fn check(archive: &str) {
     for (store, expected) in stores(&golden) {
         let dataset = open(&golden, &store);
         let levels = LevelCache::default();
-        let session = session(&dataset, &levels);
-        let parametric = block_on(session.parametric()).unwrap();
+        let catalog = catalog(&dataset, &levels);
+        let parametric = block_on(catalog.parametric()).unwrap();
         let wanted = read(&expected, "read_parametric_objects", "parametric");
         match (&parametric, wanted) {
             (Some(parametric), Some(wanted)) => {
@@ -102,7 +103,7 @@ fn check(archive: &str) {
             (None, None) => {}
             other => panic!("{store}: {other:?}"),
         }
-        let headers = block_on(session.headers()).unwrap();
+        let headers = block_on(catalog.headers()).unwrap();
         if let Some(header) = read(&expected, "", "header_trk") {
             let [found] = headers.as_slice() else {
                 panic!("{store}: {headers:?}")
@@ -114,7 +115,7 @@ fn check(archive: &str) {
         let Some(first) = dataset.levels().first() else {
             panic!("{store}")
         };
-        let further = block_on(session.composite(*first)).unwrap();
+        let further = block_on(catalog.composite(*first)).unwrap();
         let Some(wanted) = read(&expected, "read_composite", "composite") else {
             assert!(further.is_empty(), "{store}");
             seen += 1;
@@ -179,10 +180,8 @@ fn golden_extras_09() {
 /// Further geometries have positions only; queries for anything else are rejected.
 #[test]
 fn further_geometries_are_queried_by_position_alone() {
-    use zvf_query::{
-        Query, QueryError, Selection,
-        predicate::{Predicate, Scope},
-    };
+    use zvf_catalog::{Scope, Selection};
+    use zvf_query::{Query, QueryError, predicate::Predicate};
 
     let golden = Golden::open("zvf-09");
     let (name, _) = stores(&golden)

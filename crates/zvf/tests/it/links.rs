@@ -2,14 +2,13 @@
 
 use serde_json::Value as Json;
 use zvf::{Dataset, OpenOptions};
+use zvf_catalog::{Catalog, CatalogError, LevelCache, Selection, StoredLinkFamily, StoredLinks};
 use zvf_format::{numeric::Value, path::Delta};
 use zvf_model::{
     fetch::{FetchProblem, Port},
     level::LevelId,
 };
-use zvf_query::{
-    Column, ColumnValues, LevelCache, QueryError, Selection, Session, StoredLinkFamily, StoredLinks,
-};
+use zvf_query::{Column, ColumnValues};
 use zvf_testkit::golden::{Golden, unhex};
 
 use crate::{block_on, fetch::FromStore};
@@ -46,34 +45,34 @@ fn open(store: &str, files: Vec<(String, Vec<u8>)>, lists: bool) -> FromStore {
     }
 }
 
-/// Calls `run` with a session of the store.
-fn with<T>(fetch: &FromStore, run: impl AsyncFnOnce(Session<'_>) -> T) -> T {
+/// Calls `run` with a catalog of the store.
+fn with<T>(fetch: &FromStore, run: impl AsyncFnOnce(Catalog<'_>) -> T) -> T {
     let levels = LevelCache::default();
-    let session = Session {
+    let catalog = Catalog {
         fetch: Port::new(fetch),
         layout: fetch.dataset.layout(),
         root: fetch.dataset.root(),
         levels: &levels,
     };
-    block_on(run(session))
+    block_on(run(catalog))
 }
 
-fn links(fetch: &FromStore, level: u32, delta: i32) -> Result<Option<StoredLinks>, QueryError> {
+fn links(fetch: &FromStore, level: u32, delta: i32) -> Result<Option<StoredLinks>, CatalogError> {
     // Without a listing the names of all attributes are unknown.
     let columns = if fetch.lists {
         Selection::All
     } else {
         Selection::none()
     };
-    with(fetch, async |session: Session<'_>| {
+    with(fetch, async |catalog: Catalog<'_>| {
         let (level, delta) = (LevelId::new(level), Delta::new(delta));
-        session.stored_links(level, delta, &columns, false).await
+        catalog.stored_links(level, delta, &columns, false).await
     })
 }
 
 fn deltas(fetch: &FromStore, level: u32) -> Vec<Delta> {
-    with(fetch, async |session: Session<'_>| {
-        let deltas = session.stored_link_deltas(LevelId::new(level)).await;
+    with(fetch, async |catalog: Catalog<'_>| {
+        let deltas = catalog.stored_link_deltas(LevelId::new(level)).await;
         deltas.unwrap()
     })
 }
@@ -193,7 +192,7 @@ fn as_of_0_9(lists: bool) -> Tally {
                 let at = format!("{at}/links/{text}");
                 let expected = recorded(&family["records"]);
                 let found = match links(&fetch, number, delta(text)) {
-                    Err(QueryError::Fetch(error)) if !lists => {
+                    Err(CatalogError::Fetch(error)) if !lists => {
                         assert_eq!(error.problem, FetchProblem::Unlistable, "{at}: {error}");
                         tally.refused += 1;
                         continue;

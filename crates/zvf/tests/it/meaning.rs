@@ -9,7 +9,8 @@ use zvf::{
     Column, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryKind, LevelId,
     NumericColumn, OpenOptions, OutOfBounds, Profile, Query, Severity, ValidateOptions, validate,
 };
-use zvf_query::{QueryError, Session, predicate::Scope};
+use zvf_catalog::{Catalog, Scope};
+use zvf_query::QueryError;
 use zvf_testkit::golden::Files;
 
 use crate::{block_on, drafts::created, migrated::migrated};
@@ -260,18 +261,18 @@ fn in_memory(files: &Files) -> zvf::Store {
 async fn read(files: &Files) -> Result<(), Error> {
     let dataset = Dataset::open(in_memory(files)).await?;
     dataset.query(&Query::new()).await?;
-    Ok(tables(&dataset.session()).await?)
+    Ok(tables(&dataset.catalog()).await?)
 }
 
-async fn tables(session: &Session<'_>) -> Result<(), QueryError> {
+async fn tables(catalog: &Catalog<'_>) -> Result<(), QueryError> {
     let level = LevelId::FULL;
-    session.object_list(level).await?;
-    session.group_list(level).await?;
-    for name in session.attribute_list(level, Scope::Object).await?.iter() {
-        session.object_values(level, name, None).await?;
+    catalog.object_list(level).await?;
+    catalog.group_list(level).await?;
+    for name in catalog.attribute_list(level, Scope::Object).await?.iter() {
+        catalog.object_values(level, name, None).await?;
     }
-    for name in session.attribute_list(level, Scope::Group).await?.iter() {
-        session.group_values(level, name, None).await?;
+    for name in catalog.attribute_list(level, Scope::Group).await?.iter() {
+        catalog.group_values(level, name, None).await?;
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use zvf::Dataset;
+use zvf_catalog::{Catalog, LevelCache, ObjectSet};
 use zvf_model::{fetch::Port, level::LevelId};
-use zvf_query::{LevelCache, ObjectSet, Session};
 use zvf_testkit::golden::Golden;
 
 use crate::{
@@ -13,8 +13,8 @@ use crate::{
     golden::{open, report, stores},
 };
 
-pub(crate) fn session<'a>(dataset: &'a Dataset, levels: &'a LevelCache) -> Session<'a> {
-    Session {
+pub(crate) fn catalog<'a>(dataset: &'a Dataset, levels: &'a LevelCache) -> Catalog<'a> {
+    Catalog {
         fetch: Port::new(dataset.cells()),
         layout: dataset.layout(),
         root: dataset.root(),
@@ -34,18 +34,18 @@ fn manifest(objects: &ObjectSet, place: usize) -> Json {
 /// Checks that both ways of reading objects give the expected pieces of each id.
 fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, Json>) -> usize {
     let levels = LevelCache::default();
-    let session = session(dataset, &levels);
-    let objects = block_on(session.object_list(level)).unwrap().unwrap();
+    let catalog = catalog(dataset, &levels);
+    let objects = block_on(catalog.object_list(level)).unwrap().unwrap();
     assert_eq!(objects.len(), expected.len(), "{at}");
     for (id, expected) in expected {
         let place = objects.find(*id).unwrap();
         assert_eq!(objects.id(place), Some(*id), "{at}");
         assert_eq!(&manifest(&objects, place), expected, "{at} object {id}");
-        // Reads one object in a session without cached data.
+        // Reads one object in a catalog without cached data.
         let levels = LevelCache::default();
-        let session = self::session(dataset, &levels);
+        let catalog = self::catalog(dataset, &levels);
         let ids = [*id, i64::MIN, *id];
-        let some = block_on(session.object_list_of(level, &ids)).unwrap();
+        let some = block_on(catalog.object_list_of(level, &ids)).unwrap();
         let [Some(place), None, again] = some.indices[..] else {
             panic!("{at}: {:?}", some.indices)
         };
@@ -85,10 +85,10 @@ fn owners(objects: &ObjectSet, at: &str) {
         assert_eq!(&found, ids, "{at} {chunk} {fragment}");
         let id = match ids[..] {
             [id] => id,
-            _ => zvf_query::SEVERAL_OBJECTS,
+            _ => zvf_catalog::SEVERAL_OBJECTS,
         };
         assert_eq!(owners.id(*fragment), id, "{at} {chunk} {fragment}");
-        assert_eq!(owners.id(u32::MAX), zvf_query::NO_OBJECT);
+        assert_eq!(owners.id(u32::MAX), zvf_catalog::NO_OBJECT);
     }
 }
 
@@ -103,9 +103,9 @@ fn golden_objects_09() {
             let level = LevelId::parse(name).unwrap();
             let Some(expected) = expected.get("objects") else {
                 let levels = LevelCache::default();
-                let session = session(&dataset, &levels);
+                let catalog = catalog(&dataset, &levels);
                 assert!(
-                    block_on(session.object_list(level)).unwrap().is_none(),
+                    block_on(catalog.object_list(level)).unwrap().is_none(),
                     "{at}"
                 );
                 continue;

@@ -299,9 +299,9 @@ fn links_of_an_older_generation_are_not_lost() {
     };
     let delta = zvf_format::path::Delta::INTRA;
     let (dataset, store) = store_of(&files);
-    let session = dataset.session();
+    let catalog = dataset.catalog();
     for _ in 0..2 {
-        assert!(!block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
+        assert!(!block_on(catalog.has_legacy_links(LevelId::FULL, delta)).unwrap());
     }
     assert_eq!(
         take_requests(&store),
@@ -309,9 +309,9 @@ fn links_of_an_older_generation_are_not_lost() {
     );
     files.extend(old("zvf-08", "0.8.0/graph.zv"));
     let (dataset, store) = store_of(&files);
-    let session = dataset.session();
+    let catalog = dataset.catalog();
     for _ in 0..2 {
-        assert!(block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
+        assert!(block_on(catalog.has_legacy_links(LevelId::FULL, delta)).unwrap());
     }
     assert_eq!(take_requests(&store).1, 2);
     // `info` inspects everything.

@@ -12,8 +12,9 @@ mod random_query;
 mod render;
 
 use proptest::prelude::*;
+use zvf_catalog::Selection;
 use zvf_query::{
-    Clip, Query, QueryError, QueryResult, Selection,
+    Clip, Query, QueryError, QueryResult,
     geometry::{Bbox, Mode, Sphere},
     predicate::Predicate,
 };

@@ -12,6 +12,7 @@ use zvf::{CreateOptions, Dataset, Error, OpenOptions, Query, QueryResult, Store}
 use zvf_build::{
     AxisSpec, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, WritePlan,
 };
+use zvf_catalog::CatalogError;
 use zvf_format::numeric::Kind;
 use zvf_query::{
     QueryError, Shape,
@@ -241,7 +242,7 @@ fn conditions_on_missing_attributes_of_links_and_groups_are_errors() {
     let missing = |dataset: &Dataset, text: &str| {
         let error = run(dataset, text).unwrap_err();
         assert!(
-            matches!(error.cause(), Some(QueryError::NoAttribute { .. })),
+            matches!(error.cause(), Some(CatalogError::NoAttribute { .. })),
             "{text}: {error:?}"
         );
     };

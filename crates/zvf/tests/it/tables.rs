@@ -2,18 +2,19 @@
 
 use serde_json::Value as Json;
 use zvf::Dataset;
+use zvf_catalog::{Catalog, LevelCache, Scope};
 use zvf_format::numeric::Value;
 use zvf_model::level::LevelId;
 use zvf_query::{
-    Column, ColumnValues, LevelCache, ScopedColumns, Session,
-    predicate::{Predicate, Scope, Truth},
+    Column, ColumnValues,
+    predicate::{Predicate, ScopedColumns, Truth},
 };
 use zvf_testkit::golden::Golden;
 
 use crate::{
     block_on,
     golden::{open, report, stores},
-    objects::session,
+    objects::catalog,
 };
 
 /// Parses a recorded number; values that JSON cannot represent are text.
@@ -88,15 +89,15 @@ fn check_column(column: &Column, expected: &[Vec<Json>], missing: &[bool], at: &
 
 /// Reads the whole attribute, and a few of its rows in another order.
 fn check_attribute(
-    session: &Session<'_>,
+    catalog: &Catalog<'_>,
     (level, scope, name): (LevelId, Scope, &str),
     (values, mask): (&Json, &Json),
     sentinels: bool,
     at: &str,
 ) -> usize {
     let read = |rows: Option<&[u64]>| match scope {
-        Scope::Group => block_on(session.group_values(level, name, rows)),
-        _ => block_on(session.object_values(level, name, rows)),
+        Scope::Group => block_on(catalog.group_values(level, name, rows)),
+        _ => block_on(catalog.object_values(level, name, rows)),
     };
     let at = format!("{at}/{name}");
     let dtype = values["dtype"].as_str().unwrap();
@@ -135,19 +136,19 @@ fn check_attribute(
 
 /// Checks all attributes of the scope by listing, so that none is forgotten.
 fn check_scope(
-    session: &Session<'_>,
+    catalog: &Catalog<'_>,
     (level, scope): (LevelId, Scope),
     expected: Option<&Json>,
     at: &str,
 ) -> usize {
-    let names = block_on(session.attribute_list(level, scope)).unwrap();
+    let names = block_on(catalog.attribute_list(level, scope)).unwrap();
     let attributes = expected
         .and_then(Json::as_object)
         .cloned()
         .unwrap_or_default();
     assert_eq!(names.len(), attributes.len(), "{at}: {names:?}");
-    let array = session.layout.tables == zvf_model::layout::TableForm::Array;
-    let of_09 = session.layout.generation == zvf_model::generation::Generation::V0_9;
+    let array = catalog.layout.tables == zvf_model::layout::TableForm::Array;
+    let of_09 = catalog.layout.generation == zvf_model::generation::Generation::V0_9;
     let each = attributes.iter().map(|(name, json)| {
         let (values, mask) = if of_09 {
             (json, &Json::Null)
@@ -155,18 +156,18 @@ fn check_scope(
             (&json["values"], &json["present_mask"])
         };
         let sentinels = array && scope == Scope::Object;
-        check_attribute(session, (level, scope, name), (values, mask), sentinels, at)
+        check_attribute(catalog, (level, scope, name), (values, mask), sentinels, at)
     });
     each.sum()
 }
 
 fn check_groups(
-    session: &Session<'_>,
+    catalog: &Catalog<'_>,
     level: LevelId,
     expected: Option<Vec<Json>>,
     at: &str,
 ) -> usize {
-    let groups = block_on(session.group_list(level)).unwrap();
+    let groups = block_on(catalog.group_list(level)).unwrap();
     let Some(expected) = expected else {
         assert!(groups.is_none(), "{at}");
         return 0;
@@ -191,14 +192,14 @@ fn check_archive(archive: &str) {
         let dataset: Dataset = open(&golden, &store);
         for (name, expected) in expected {
             let levels = LevelCache::default();
-            let session = session(&dataset, &levels);
+            let catalog = catalog(&dataset, &levels);
             let level = LevelId::parse(name).unwrap();
             let at = format!("{store}/{name}");
             let of = |scope| (level, scope);
             let objects = expected.get("object_attributes");
-            values += check_scope(&session, of(Scope::Object), objects, &at);
+            values += check_scope(&catalog, of(Scope::Object), objects, &at);
             let of_groups = expected.get("group_attributes");
-            values += check_scope(&session, of(Scope::Group), of_groups, &at);
+            values += check_scope(&catalog, of(Scope::Group), of_groups, &at);
             let members = expected
                 .get("groups")
                 .map(|groups| match groups.get("members") {
@@ -209,7 +210,7 @@ fn check_archive(archive: &str) {
                         (0..groups.len()).map(group).collect()
                     }
                 });
-            groups += check_groups(&session, level, members, &at);
+            groups += check_groups(&catalog, level, members, &at);
             seen += 1;
         }
     }
@@ -242,9 +243,9 @@ fn predicates_treat_missing_values_as_null() {
     let golden = Golden::open("zvf-09");
     let dataset = open(&golden, "object_attr_absent/store.zarrvectors");
     let levels = LevelCache::default();
-    let session = session(&dataset, &levels);
+    let catalog = catalog(&dataset, &levels);
     let level = LevelId::new(0);
-    let read = |name| block_on(session.object_values(level, name, None)).unwrap();
+    let read = |name| block_on(catalog.object_values(level, name, None)).unwrap();
     let columns = ["f", "i", "u", "v"].map(read);
     let mut table = ScopedColumns::default();
     for column in &columns {

@@ -3,9 +3,10 @@
 use std::error::Error as _;
 
 use zvf::{Dataset, Error, ErrorKind, LevelId, OpenOptions, Query, Shape, StateError};
+use zvf_catalog::CatalogError;
+use zvf_catalog::{Scope, Selection};
 use zvf_model::fetch::FetchProblem;
-use zvf_query::QueryError;
-use zvf_query::{Selection, geometry::Bbox, predicate::Scope};
+use zvf_query::geometry::Bbox;
 use zvf_store::ListError;
 use zvf_testkit::{
     stores::{Recipe, StoreKind, make},
@@ -151,9 +152,9 @@ fn legacy_links_are_probed_by_name() {
         let dataset = open(&web, "graph_3d/store.zarrvectors").unwrap();
         web.take_log();
         let delta = zvf_format::path::Delta::INTRA;
-        let session = dataset.session();
+        let catalog = dataset.catalog();
         for _ in 0..2 {
-            assert!(!block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
+            assert!(!block_on(catalog.has_legacy_links(LevelId::FULL, delta)).unwrap());
         }
         let name = "graph_3d/store.zarrvectors/0/cross_chunk_links/0/zarr.json";
         let gets: Vec<String> = take_requests(&web)
@@ -186,7 +187,7 @@ fn results(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
             (Err(expected), Err(found)) => {
                 assert_eq!(found.to_string(), expected.to_string(), "{name}");
             }
-            (Ok(_), Err(ref error)) if let Some(QueryError::Fetch(error)) = error.cause() => {
+            (Ok(_), Err(ref error)) if let Some(CatalogError::Fetch(error)) = error.cause() => {
                 assert_eq!(error.problem, FetchProblem::Unlistable, "{name}");
                 refused.push(name);
             }

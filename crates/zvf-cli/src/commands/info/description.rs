@@ -70,7 +70,7 @@ impl StoreDescription {
             positions = or_note(read, "the form of positions", &mut notes);
             let read = dataset.attributes(level).await.map_err(Into::into);
             attributes = or_note(read, "attributes", &mut notes);
-            let list = dataset.session().group_list(level).await;
+            let list = dataset.catalog().group_list(level).await;
             let read = list.map(|list| list.map(|groups| groups.len()));
             groups = or_note(read.map_err(Into::into), "groups", &mut notes);
         }
@@ -207,8 +207,8 @@ fn or_note<T: Default>(read: Result<T, Box<dyn Error>>, what: &str, notes: &mut 
 
 impl Positions {
     async fn read(dataset: &Dataset, level: LevelId) -> Result<Option<Self>, Box<dyn Error>> {
-        let session = dataset.session();
-        let Some(stored) = session.stored_array(level, &ArrayRole::Vertices).await? else {
+        let catalog = dataset.catalog();
+        let Some(stored) = catalog.stored_array(level, &ArrayRole::Vertices).await? else {
             return Ok(None);
         };
         let metadata = Vertices::parse(stored.node(), stored.attributes())?.value;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use zvf::{AxisSpec, ColumnValues, Dataset, ObjectGroup, Query, QueryResult, Scope, Word};
+use zvf_catalog::{CatalogError, GroupList};
 use zvf_files::{FileFormat, StoreDescription};
-use zvf_query::{GroupList, QueryError};
 
 use crate::display::{count_noun, len_u64};
 
@@ -94,7 +94,7 @@ impl Described {
         if result.objects.is_empty() || !result.groups.is_empty() {
             return Ok(());
         }
-        match dataset.session().group_list(result.level).await {
+        match dataset.catalog().group_list(result.level).await {
             Ok(Some(groups)) if !groups.is_empty() => {
                 self.left_out
                     .push(format!("groups: not supported by {format}"));
@@ -109,14 +109,14 @@ impl Described {
         &mut self,
         dataset: &Dataset,
         result: &mut QueryResult,
-    ) -> Result<(), QueryError> {
-        let session = dataset.session();
+    ) -> Result<(), CatalogError> {
+        let catalog = dataset.catalog();
         let level = result.level;
-        let Some(groups) = session.group_list(level).await? else {
+        let Some(groups) = catalog.group_list(level).await? else {
             return Ok(());
         };
-        for name in session.attribute_list(level, Scope::Group).await?.iter() {
-            let column = session.group_values(level, name, None).await?;
+        for name in catalog.attribute_list(level, Scope::Group).await?.iter() {
+            let column = catalog.group_values(level, name, None).await?;
             self.description.group.push(column);
         }
         if result.groups.is_empty() {
@@ -232,7 +232,7 @@ impl Described {
     ///
     /// [`zvf::Error`] if the metadata are damaged.
     pub(super) async fn read_headers(&mut self, dataset: &Dataset) -> Result<(), zvf::Error> {
-        match dataset.session().headers().await {
+        match dataset.catalog().headers().await {
             Ok(headers) => {
                 let headers = headers
                     .into_iter()

@@ -1,9 +1,9 @@
 //! Copies of rows into a column, to be run on all cores.
 
+use zvf_catalog::RowSelection;
 use zvf_format::numeric::Dtype;
 
 use super::{copy_runs, row_size};
-use crate::selection::RowSelection;
 
 /// A copy of selected rows of one chunk into a column.
 pub(crate) struct Copying<'a> {

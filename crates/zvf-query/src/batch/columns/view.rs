@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
+use zvf_catalog::CellRows;
 use zvf_format::numeric::{Element, Kind, NumericRows};
 use zvf_model::array::CellAttribute;
 
 use super::{cell_of, code_of, words};
-use crate::{
-    catalog::cell_rows::CellRows,
-    predicate::{ColumnType, Datum, Scope},
-};
+use crate::predicate::{ColumnType, Datum, Scope};
 
 /// A column that predicates read.
 pub(crate) trait ColumnView {

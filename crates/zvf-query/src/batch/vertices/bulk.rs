@@ -1,15 +1,11 @@
 //! Vertices of many chunks, copied on all cores.
 
-use super::{Owners, VertexBuilder};
-use crate::{
-    batch::columns::{Capacity, Copying},
-    catalog::chunk::Chunk,
-    catalog::objects::ObjectSet,
-    catalog::schema::Schema,
-    cores::{MIN_PARALLEL_BYTES, on_cores},
-    result::NO_OBJECT,
-    selection::RowSelection,
+use zvf_catalog::{
+    Chunk, MIN_PARALLEL_BYTES, NO_OBJECT, ObjectSet, RowSelection, Schema, on_cores,
 };
+
+use super::{Owners, VertexBuilder};
+use crate::batch::columns::{Capacity, Copying};
 
 /// Vertices of a chunk to append.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use zvf_catalog::{Chunk, Diagnostics, NO_OBJECT, ObjectFragment, RowSelection, Schema, on_cores};
 use zvf_format::numeric::Dtype;
 
 use super::VertexBuilder;
@@ -11,12 +12,7 @@ use crate::{
         columns::{row_size, rows_at, to_little, zeroed},
         loaded::LoadedChunks,
     },
-    catalog::{chunk::Chunk, objects::ObjectFragment, schema::Schema},
-    cores::on_cores,
-    diagnostics::Diagnostics,
     error::QueryError,
-    result::NO_OBJECT,
-    selection::RowSelection,
 };
 
 /// Consecutive pieces of a result. One core copies them.

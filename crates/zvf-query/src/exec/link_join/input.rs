@@ -6,23 +6,23 @@ use std::{
 };
 
 use futures_util::future::try_join;
+use zvf_catalog::{Chunk, Damage, Fault, LinkRecords, ObjectSet, RequestedRows, Schema, on_cores};
 use zvf_model::grid::ChunkCoord;
 
 use super::{LinkObjects, LinksPlan};
 use crate::{
     batch::vertices::Owners,
-    catalog::chunk::{Chunk, RequestedRows},
-    catalog::links::LinkRecords,
-    catalog::objects::ObjectSet,
-    catalog::schema::Schema,
-    cores::on_cores,
-    error::{Damage, Fault, QueryError},
-    exec::context::ExecContext,
-    exec::filter::RowFilter,
-    exec::links::{LinkGraph, LinkNode},
+    error::QueryError,
+    exec::{
+        context::ExecContext,
+        filter::RowFilter,
+        links::{LinkGraph, LinkNode},
+    },
     geometry::Mode,
-    resolve::area::Area,
-    resolve::query::{Allowed, LevelQuery},
+    resolve::{
+        area::Area,
+        query::{Allowed, LevelQuery},
+    },
 };
 
 /// The input of a join of selected links.

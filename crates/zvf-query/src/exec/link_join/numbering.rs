@@ -1,15 +1,10 @@
 //! Translation of the ends of links from rows of chunks to rows of the result.
 
+use zvf_catalog::{Damage, Diagnostics, LinkRecords};
 use zvf_model::grid::ChunkCoord;
 
 use super::row_map::{ChunkRows, MappedRow, RowMap};
-use crate::{
-    catalog::links::LinkRecords,
-    diagnostics::Diagnostics,
-    error::{Damage, QueryError},
-    exec::links::NumberedLinks,
-    resolve::query::Allowed,
-};
+use crate::{error::QueryError, exec::links::NumberedLinks, resolve::query::Allowed};
 
 /// The inputs of numbering the links of a whole level.
 pub(super) struct Numbering<'a> {

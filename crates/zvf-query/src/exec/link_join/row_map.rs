@@ -3,11 +3,8 @@
 use core::ops::Range;
 use std::collections::HashMap;
 
+use zvf_catalog::{Chunk, Fault, LinkRecords, RowSelection};
 use zvf_model::{draco::VertexOrder, grid::ChunkCoord};
-
-use crate::{
-    catalog::chunk::Chunk, catalog::links::LinkRecords, error::Fault, selection::RowSelection,
-};
 
 /// Map from rows of chunks to rows of the result.
 #[derive(Default)]

@@ -1,16 +1,16 @@
 //! Selection of links by region and predicate.
 
+use zvf_catalog::{Damage, Diagnostics, Fault, LinkRecords, on_cores};
 use zvf_model::draco::VertexOrder;
 
 use super::unreadable::UnreadableChunks;
 use crate::{
     batch::columns::{CellView, ColumnView, ColumnViews, RowIndices},
-    catalog::links::LinkRecords,
-    cores::on_cores,
-    diagnostics::Diagnostics,
-    error::{Damage, Fault, QueryError},
-    exec::link_scan::LinkScan,
-    exec::links::{LinkGraph, LinkNode, LinkRun, SelectedEnd, SelectedLinks},
+    error::QueryError,
+    exec::{
+        link_scan::LinkScan,
+        links::{LinkGraph, LinkNode, LinkRun, SelectedEnd, SelectedLinks},
+    },
     geometry::{Mode, Primitive},
     predicate::{Scope, Truth},
     query::Clip,

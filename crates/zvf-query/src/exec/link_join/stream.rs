@@ -3,14 +3,11 @@
 use core::ops::ControlFlow;
 
 use futures_util::future::try_join;
+use zvf_catalog::{LinkRecords, LinkSet, RequestedRows};
 use zvf_model::{column::NumericColumn, grid::ChunkCoord};
 
 use super::{numbering::Numbering, row_map::RowMap, unreadable::UnreadableChunks};
 use crate::{
-    catalog::{
-        chunk::RequestedRows,
-        links::{LinkRecords, LinkSet},
-    },
     error::QueryError,
     exec::{
         chunk_scan::{ChunkGroups, ChunkScan},
@@ -98,7 +95,7 @@ impl WholeLinksPlan {
         let chunks = query.chunks(schema)?;
         let scan = context.of(&self.scan);
         let request = |chunk: &ChunkCoord| self.scan.request(chunk, RequestedRows::All);
-        let at_once = query.session.fetch.at_once();
+        let at_once = query.catalog.fetch.at_once();
         let group_size = query.group_size(schema, chunks.len(), at_once);
         let mut groups = ChunkGroups::new(&chunks, group_size);
         let first = groups.read(scan, schema, &request);
@@ -182,8 +179,8 @@ impl WholeLinksPlan {
         let (mut cells, mut at_once) = (cells.as_slice(), BATCH_CELLS);
         while let Some(set) = set.filter(|_| !cells.is_empty()) {
             let (now, rest) = cells.split_at(at_once.min(cells.len()));
-            let session = context.of(&self.links).session;
-            let read = session.fetch_links(&query.level, set, now).await?;
+            let catalog = context.of(&self.links).catalog;
+            let read = catalog.fetch_links(&query.level, set, now).await?;
             // Cells that exceed the budget are read in halves.
             if now.len() > 1 && read.is_over_budget() {
                 at_once = now.len().div_ceil(2);

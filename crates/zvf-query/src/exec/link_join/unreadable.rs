@@ -3,10 +3,10 @@
 use core::ops::Range;
 use std::collections::BTreeSet;
 
+use zvf_catalog::LinkRecords;
 use zvf_model::grid::ChunkCoord;
 
 use super::row_map::RowMap;
-use crate::catalog::links::LinkRecords;
 
 /// Chunks whose stored links could not be read. Their implied links are unknown, because a stored
 /// link replaces the implied one.

@@ -2,16 +2,14 @@
 
 use core::ops::Range;
 
+use zvf_catalog::{CellRows, Damage, LinkRecords, LinkSet, on_cores};
 use zvf_format::links::LinkWidth;
 use zvf_model::fetch::{MaybeSend, MaybeSync};
 
 use super::LinkRun;
 use crate::{
     batch::columns::ColumnBuilder,
-    catalog::cell_rows::CellRows,
-    catalog::links::{LinkRecords, LinkSet},
-    cores::on_cores,
-    error::{Damage, QueryError},
+    error::QueryError,
     result::{Links, QueryResult},
 };
 

@@ -1,14 +1,9 @@
 //! Chunks and links that were read, and the links that are selected.
 
+use zvf_catalog::{Chunk, Coordinates, LinkRecords, RowSelection, on_cores};
 use zvf_model::grid::ChunkCoord;
 
-use crate::{
-    catalog::{chunk::Chunk, coordinates::Coordinates, links::LinkRecords},
-    cores::on_cores,
-    error::QueryError,
-    exec::filter::RowMarks,
-    selection::RowSelection,
-};
+use crate::{error::QueryError, exec::filter::RowMarks};
 
 /// The chunks that were read, ascending; `None` for one that could not be read.
 pub(crate) struct LinkGraph {

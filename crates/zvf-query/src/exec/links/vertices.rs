@@ -1,14 +1,12 @@
 //! The gathered vertices of a graph and where its ends went.
 
+use zvf_catalog::{Diagnostics, ObjectSet, RowSelection, Schema, on_cores};
+
 use super::{LinkBuilder, LinkGraph, SelectedEnd, SelectedLinks};
 use crate::{
     batch::vertices::{Owners, VertexBuilder, VertexPart},
-    catalog::{objects::ObjectSet, schema::Schema},
-    cores::on_cores,
-    diagnostics::Diagnostics,
     error::QueryError,
     result::QueryResult,
-    selection::RowSelection,
 };
 
 /// The row of an end that was not gathered.

@@ -2,16 +2,15 @@
 
 use rayon::slice::ParallelSliceMut;
 
+use zvf_catalog::{ChunkRequest, Damage, Fault, ObjectFragment, RequestedRows, on_cores};
+
 use super::{
     PathWork,
     overlap::{Overlap, may_cross, overlap},
 };
 use crate::{
     batch::loaded::LoadedChunks,
-    catalog::chunk::{ChunkRequest, RequestedRows},
-    catalog::objects::ObjectFragment,
-    cores::on_cores,
-    error::{Damage, Fault, QueryError},
+    error::QueryError,
     exec::path::{BYTES_PER_PIECE, Path, check_shared},
     geometry::Mode,
     resolve::area::Area,
@@ -26,7 +25,7 @@ impl PathWork<'_> {
         loaded: &LoadedChunks,
     ) -> Result<Vec<(u32, RequestedRows)>, QueryError> {
         let mode = self.context.query.area_mode;
-        check_shared(paths, loaded, self.context.session.fetch.budget())?;
+        check_shared(paths, loaded, self.context.catalog.fetch.budget())?;
         let pieces = paths.iter().map(|path| path.pieces.len());
         let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
         let near = on_cores(

@@ -1,15 +1,14 @@
 //! Tests of partially loaded paths against a region: rejects, confirms, or leaves open until more
 //! is loaded.
 
+use zvf_catalog::{Coordinates, ObjectFragment};
 use zvf_model::grid::ChunkCoord;
 
 use super::PathWork;
 use crate::{
     batch::loaded::LoadedChunks,
-    catalog::coordinates::Coordinates,
-    catalog::objects::ObjectFragment,
     exec::path::{Path, rows_of_piece},
-    geometry::{Mode, Position, Primitive},
+    geometry::{Bbox, MAX_AXES, Mode, Position, Primitive},
     resolve::area::Area,
 };
 
@@ -79,7 +78,7 @@ pub(super) fn overlap(
         let mut any = false;
         for piece in pieces {
             if let PiecePositions::Read(positions) = piece {
-                any |= positions.len() > 0;
+                any |= !positions.is_empty();
                 let inside = |position| area.contains(Primitive::Point(position));
                 if !positions.iter().all(inside) {
                     return Overlap::None;
@@ -135,11 +134,22 @@ pub(super) fn overlap(
     Overlap::None
 }
 
+/// Returns the bounding box of positions, ignoring NaN; `None` if there are none.
+fn extent(positions: &Coordinates) -> Option<Bbox> {
+    let axes = positions.iter().next()?.len();
+    let (mut lo, mut hi) = ([f64::INFINITY; MAX_AXES], [f64::NEG_INFINITY; MAX_AXES]);
+    for position in positions.iter() {
+        for ((lo, hi), value) in lo.iter_mut().zip(&mut hi).zip(position) {
+            *lo = lo.min(*value);
+            *hi = hi.max(*value);
+        }
+    }
+    Bbox::new(lo.get(..axes)?, hi.get(..axes)?).ok()
+}
+
 /// Returns whether a segment of a piece enters the region.
 fn touches(positions: &Coordinates, area: &Area) -> bool {
-    let is_near = positions
-        .extent()
-        .is_some_and(|extent| area.overlaps(&extent));
+    let is_near = extent(positions).is_some_and(|extent| area.overlaps(&extent));
     let mut pairs = positions.iter().zip(positions.iter().skip(1));
     is_near && pairs.any(|(a, b)| area.touches(Primitive::Segment([a, b])))
 }

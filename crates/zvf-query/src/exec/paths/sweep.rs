@@ -5,12 +5,13 @@
 //! chunks again. A sweep reads the chunks of many paths in turns and keeps only the rows of these
 //! paths.
 
+use zvf_catalog::{CatalogError, RequestedRows, Schema};
+
 use super::{Emitted, PathGroups, load::of_fragments};
 use crate::{
     batch::loaded::LoadedChunks,
-    catalog::{chunk::RequestedRows, schema::Schema},
     error::QueryError,
-    exec::{chunk_scan::is_over_budget, path::Path},
+    exec::path::Path,
     resolve::query::{Emit, LevelQuery},
 };
 
@@ -31,7 +32,7 @@ impl PathGroups<'_> {
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let (query, work) = (self.work.context.query, self.work);
-        let share = query.session.fetch.budget() / 4;
+        let share = query.catalog.fetch.budget() / 4;
         let mut piece = query.bytes_per_piece(work.schema, pieces_of(self.paths));
         let (mut first, mut max_paths) = (0_usize, usize::MAX);
         loop {
@@ -76,7 +77,7 @@ impl PathGroups<'_> {
             let (now, later) = left.split_at(count.min(left.len()));
             let read = self.work.load(now.iter().cloned(), &mut swept.loaded);
             match read.await {
-                Err(error) if now.len() > 1 && is_over_budget(&error) => {
+                Err(QueryError::Catalog(error)) if now.len() > 1 && error.is_over_budget() => {
                     count = now.len().div_ceil(2);
                     continue;
                 }
@@ -94,11 +95,12 @@ impl PathGroups<'_> {
             }
             if bytes > budget {
                 let what = "the vertices of a path";
-                return Err(QueryError::OverBudget {
+                return Err(CatalogError::OverBudget {
                     what,
                     bytes,
                     budget,
-                });
+                }
+                .into());
             }
         }
         Ok(Some(swept))

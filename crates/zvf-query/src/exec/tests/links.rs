@@ -8,10 +8,9 @@ use zvf_format::{
     links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm},
 };
 
-use super::{run, store, values, xs};
+use super::{TestStore, run, store, values, xs};
 use crate::{
     geometry::{Bbox, Mode},
-    memory::MemoryStore,
     predicate::Predicate,
     query::Query,
     result::QueryResult,
@@ -25,7 +24,7 @@ fn ends(result: &QueryResult) -> Vec<[f64; 2]> {
     ends.map(|ends| [x(&ends[0]), x(&ends[1])]).collect()
 }
 
-fn graph() -> MemoryStore {
+fn graph() -> TestStore {
     store("graph", "explicit")
 }
 
@@ -212,7 +211,7 @@ const ROWS: u16 = 65_000;
 
 /// Creates the skeleton of the other tests with [`ROWS`] vertices in each chunk, half of them of
 /// each object.
-fn large_skeleton() -> MemoryStore {
+fn large_skeleton() -> TestStore {
     let mut memory = store("skeleton", "implicit_sequential_with_branches");
     let bytes = |values: &mut dyn Iterator<Item = f32>| -> Vec<u8> {
         values.flat_map(f32::to_le_bytes).collect()

@@ -1,13 +1,15 @@
 //! Filter, clip, gather and limit: paths through loaded chunks.
 
 use serde_json::json;
+use zvf_catalog::{Diagnostics, ObjectFragment, ObjectSet, RowSelection};
 use zvf_model::generation::Generation;
 
-use super::{chunks, floats, fragments, manifest, object_index, resolved, run, store, values, xs};
+use super::{
+    TestStore, chunks, floats, fragments, manifest, object_index, poll_ready, resolved, run, store,
+    values, xs,
+};
 use crate::{
     batch::loaded::LoadedChunks,
-    catalog::objects::{ObjectFragment, ObjectSet},
-    diagnostics::Diagnostics,
     exec::{
         clip::{BorderClip, ClipOperator, InterpolatedVertex, PathPart},
         context::ExecContext,
@@ -18,11 +20,9 @@ use crate::{
         whole_paths::WholePathGather,
     },
     geometry::{Bbox, Mode},
-    memory::{MemoryStore, poll_ready},
     predicate::Predicate,
     query::{Clip, Query},
     result::{Parts, QueryResult},
-    selection::RowSelection,
 };
 
 /// Calls `test` with the operators of a query and object 7 as one segment of five vertices.
@@ -165,7 +165,7 @@ fn clip_drops_what_crosses_the_border() {
 /// although the line between them crosses the box.
 #[test]
 fn clip_does_not_join_the_ends_around_an_unread_piece() {
-    let mut memory = MemoryStore::new(Generation::V0_9, "polyline", "implicit_sequential");
+    let mut memory = TestStore::new(Generation::V0_9, "polyline", "implicit_sequential");
     let near = floats(&[3.0, 3.0, 1.0, 5.0, 5.0, 1.0, 3.0, 3.0]);
     let far = floats(&[12.0, 12.0, 15.0, 15.0]);
     let cells = [([0, 0], near), ([1, 1], far)];

@@ -1,9 +1,10 @@
 //! Filter, gather, limit and object columns: vertices of chunks.
 
-use super::{chunks, resolved, run, store, values, xs};
+use zvf_catalog::{Diagnostics, Selection};
+
+use super::{chunks, poll_ready, resolved, run, store, values, xs};
 use crate::{
     batch::vertices::Owners,
-    diagnostics::Diagnostics,
     exec::{
         context::ExecContext,
         filter::{Filter, RowFilter},
@@ -11,9 +12,8 @@ use crate::{
         limit::Limit,
     },
     geometry::{Bbox, Mode, Sphere},
-    memory::poll_ready,
     predicate::Predicate,
-    query::{Query, Selection, Shape},
+    query::{Query, Shape},
 };
 
 /// The rows of both chunks that the filter of a query selects.

@@ -1,13 +1,13 @@
 //! Scans of chunks, objects, paths and links: the requests that they make.
 
-use super::{resolved, run, store, xs};
+use zvf_catalog::{Diagnostics, Selection};
+
+use super::{poll_ready, resolved, run, store, xs};
 use crate::{
-    diagnostics::Diagnostics,
     exec::{context::ExecContext, link_scan::LinkScan},
     geometry::{Bbox, Mode},
-    memory::poll_ready,
     predicate::Predicate,
-    query::{Query, Selection},
+    query::Query,
 };
 
 fn bare() -> Query {

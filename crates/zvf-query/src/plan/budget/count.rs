@@ -5,20 +5,19 @@ use std::{
     sync::Mutex,
 };
 
+use zvf_catalog::{
+    ChunkedArray, Damage, Diagnostics, Fault, FragmentRows, FragmentTable, Names, ObjectSet,
+    Schema, Selection,
+};
 use zvf_model::{fetch::Fetched, grid::ChunkCoord, level::LevelId};
 
 use crate::{
-    catalog::chunked_array::ChunkedArray,
-    catalog::fragments::{FragmentRows, FragmentTable},
-    catalog::level::Session,
-    catalog::objects::ObjectSet,
-    catalog::schema::{Names, Schema},
-    diagnostics::Diagnostics,
-    error::{Damage, Fault, QueryError},
+    error::QueryError,
     exec::context::ExecContext,
     geometry::Mode,
-    query::{LevelChoice, Query, Selection, Shape},
+    query::{LevelChoice, Query, Shape},
     resolve::query::LevelQuery,
+    session::Session,
     sync::lock,
 };
 
@@ -101,7 +100,10 @@ impl Session<'_> {
             ..query.clone()
         };
         let plan = self.resolve(&query).await?;
-        let schema = self.schema(&plan.level, &Names::default(), true).await?;
+        let schema = self
+            .catalog
+            .schema(&plan.level, &Names::default(), true)
+            .await?;
         let Some(schema) = schema else {
             return Ok(LevelCount::default());
         };
@@ -143,7 +145,7 @@ impl Session<'_> {
                 requested.push(cell);
                 of.push((chunk, fragments.as_deref()));
             }
-            let results = self.fetch.cells(&requested).await;
+            let results = self.catalog.fetch.cells(&requested).await;
             for ((chunk, fragments), result) in of.into_iter().zip(results) {
                 let all = match rows(family, chunk, fragments, result) {
                     Ok(all) => all,
@@ -239,7 +241,7 @@ pub(crate) async fn object_rows(
         let Some(cells) = cells.collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
-        let results = plan.session.fetch.cells(&cells).await;
+        let results = plan.catalog.fetch.cells(&cells).await;
         for ((chunk, pieces), result) in wanted.iter().zip(results) {
             let table = match table(family, chunk, result) {
                 Ok(table) => table,

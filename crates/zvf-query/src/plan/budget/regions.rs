@@ -10,11 +10,11 @@ use super::{
     refine::{Region, refine},
 };
 use crate::{
-    catalog::level::Session,
     error::QueryError,
     geometry::{Bbox, squared_distance_to_bbox},
     query::VertexBudget,
     resolve::choice::{LevelPart, LevelParts},
+    session::Session,
 };
 
 /// Two alternatives for a selection, divided into regions.
@@ -38,11 +38,11 @@ impl Session<'_> {
         fine: &[LevelId],
         counted: &'c Counted,
     ) -> Result<Option<Regions<'c>>, QueryError> {
-        let mut extent = vec![1_u64; self.root.axes.len()];
+        let mut extent = vec![1_u64; self.catalog.root.axes.len()];
         let mut scales = BTreeMap::new();
         for id in coarse.iter().chain(fine) {
-            let level = self.level(*id).await?;
-            let Ok(scale) = level.metadata.scale(self.root) else {
+            let level = self.catalog.level(*id).await?;
+            let Ok(scale) = level.metadata.scale(self.catalog.root) else {
                 return Ok(None);
             };
             let scale: Vec<u64> = scale.into_iter().map(|n| u64::from(n.get())).collect();

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use zvf_catalog::{Catalog, Diagnostics, LevelCache};
 use zvf_model::{
     fetch::{
         AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, Fetched, MaybeSend, Port,
@@ -16,11 +17,10 @@ use zvf_model::{
 
 use super::OperatorReport;
 use crate::{
-    catalog::level::{LevelCache, Session},
-    diagnostics::Diagnostics,
     error::QueryError,
     exec::{context::ExecContext, operator::OperatorTree},
     query::Query,
+    session::Session,
     sync::lock,
 };
 
@@ -50,12 +50,13 @@ impl Session<'_> {
         for part in parts {
             let query = part.query(query);
             let levels = LevelCache::default();
-            let counting = CountingPort::new(self.fetch);
-            let session = Session {
+            let counting = CountingPort::new(self.catalog.fetch);
+            let catalog = Catalog {
                 fetch: Port::new(&counting),
                 levels: &levels,
-                ..*self
+                ..self.catalog
             };
+            let session = Session::new(catalog);
             let plan = session.resolve(&query).await?;
             let root = Box::pin(plan.physical_plan(&diagnostics)).await?;
             let context = ExecContext::new(&plan, &diagnostics);

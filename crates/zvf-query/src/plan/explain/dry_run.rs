@@ -10,6 +10,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use zvf_catalog::{Catalog, Diagnostics, LevelCache, object_of};
 use zvf_model::{
     fetch::{
         AnyArray, CellOptions, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
@@ -20,15 +21,13 @@ use zvf_model::{
 };
 
 use crate::{
-    catalog::chunked_array::object_of,
-    catalog::level::{LevelCache, Session},
-    diagnostics::Diagnostics,
     error::QueryError,
     exec::{
         context::ExecContext,
         operator::{OperatorText, OperatorTree},
     },
     query::Query,
+    session::Session,
     sync::lock,
 };
 
@@ -54,23 +53,22 @@ impl Session<'_> {
     /// first round trip and serves none. With `whole`, the port reads no cell in part.
     pub(super) async fn dry_run(&self, query: &Query, whole: bool) -> Result<DryRun, QueryError> {
         let recording = Recording {
-            fetch: self.fetch,
+            fetch: self.catalog.fetch,
             whole,
             requested: Mutex::default(),
             is_over: AtomicBool::new(false),
             metadata: Metadata::default(),
         };
         let levels = LevelCache::default();
-        let session = Session {
+        let catalog = Catalog {
             fetch: Port::new(&recording),
-            layout: self.layout,
-            root: self.root,
             levels: &levels,
+            ..self.catalog
         };
         let mut query = query.clone();
         query.keep_going = false;
         let mut run = DryRun::default();
-        let outcome = session.run_dry(&query, &mut run).await;
+        let outcome = Session::new(catalog).run_dry(&query, &mut run).await;
         run.requested = core::mem::take(&mut *lock(&recording.requested));
         match outcome {
             // The port returns errors only, so a run that requested data always fails.

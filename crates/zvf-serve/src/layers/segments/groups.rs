@@ -1,8 +1,8 @@
 //! The groups of objects: segments of their own, and tags of objects.
 
 use zvf::{Column, Dataset, NumericColumn};
+use zvf_catalog::Scope;
 use zvf_model::level::LevelId;
-use zvf_query::predicate::Scope;
 
 use super::SegmentTable;
 use crate::layers::LayerError;
@@ -33,8 +33,8 @@ impl GroupTable {
         dataset: &Dataset,
         notes: &mut Vec<String>,
     ) -> Result<Self, LayerError> {
-        let session = dataset.session();
-        let Some(list) = session.group_list(LevelId::FULL).await? else {
+        let catalog = dataset.catalog();
+        let Some(list) = catalog.group_list(LevelId::FULL).await? else {
             return Ok(Self::default());
         };
         let sizes = (0..list.len()).filter_map(|group| Some(list.members(group)?.len()));
@@ -71,12 +71,12 @@ impl GroupTable {
             .filter_map(|id| u64::try_from(*id).ok())
             .collect();
         let mut columns = Vec::new();
-        for name in session
+        for name in catalog
             .attribute_list(LevelId::FULL, Scope::Group)
             .await?
             .iter()
         {
-            let column = session.group_values(LevelId::FULL, name, Some(&numbers));
+            let column = catalog.group_values(LevelId::FULL, name, Some(&numbers));
             columns.push(column.await?);
         }
         if columns.iter().all(|column| column.name != "objects") {

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use futures_util::future::join;
 use zvf_build::migrate::{AlignedLinks, ChunkExtent, LinkArrayKey, MigrationNote};
+use zvf_catalog::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
 use zvf_format::path::Delta;
 use zvf_model::{
     array::FragmentArray, grid::ChunkCoord, key::Key, layout::ArrayRole, metadata::Attributes,
 };
-use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
 
 use super::{LinkWork, Links};
 use crate::{
@@ -90,14 +90,14 @@ impl Migration<'_> {
         while at < chunks.len() {
             let end = batches.end(at, chunks.len());
             let batch = &chunks[at..end];
-            let session = self.session();
+            let catalog = self.catalog();
             let indexes = async {
                 let Some(groups) = groups else {
                     return Vec::new();
                 };
                 let has = |chunk: &&ChunkCoord| groups.chunks().binary_search(chunk).is_ok();
                 let present: Vec<ChunkCoord> = batch.iter().filter(has).cloned().collect();
-                let read = session.stored_cells(groups, &present).await;
+                let read = catalog.stored_cells(groups, &present).await;
                 present.into_iter().zip(read).collect()
             };
             let (own, indexes) = join(self.own_cells(links, cells, batch), indexes).await;
@@ -184,7 +184,7 @@ impl Migration<'_> {
             return Ok(None);
         }
         let part = self
-            .session()
+            .catalog()
             .stored_array(level.id, &ArrayRole::LinkFragments)
             .await;
         Ok(self.skip_damaged(part)?.flatten())
@@ -204,7 +204,7 @@ impl Migration<'_> {
             present.partition(|(_, cell)| links.cells.is_plain(*cell));
         let mut own = BTreeMap::new();
         let wanted: Vec<usize> = plain.iter().map(|(_, cell)| *cell).collect();
-        let read = self.session().read_link_blobs(links.cells, &wanted).await;
+        let read = self.catalog().read_link_blobs(links.cells, &wanted).await;
         for ((chunk, cell), blobs) in plain.into_iter().zip(read) {
             let checked = blobs.and_then(|blobs| check(links, &chunk, cell, blobs));
             match checked {
@@ -230,7 +230,7 @@ impl Migration<'_> {
                 .form
                 .aligned_payload(&[], &rows)
                 .map_err(|error| damage(links, &chunk, ragged(error)))
-                .map_err(zvf_query::QueryError::from)?;
+                .map_err(zvf_catalog::CatalogError::from)?;
             let payload = Bytes::from(payload);
             own.insert(chunk, Own { payload, values });
         }
@@ -287,7 +287,7 @@ impl Migration<'_> {
         };
         let payload = payload
             .map_err(|error| damage(links, chunk, ragged(error)))
-            .map_err(zvf_query::QueryError::from)?;
+            .map_err(zvf_catalog::CatalogError::from)?;
         if is_there || !payload.is_empty() {
             let rows = usize::try_from(count).unwrap_or(usize::MAX);
             links.note_unvalued(&array_key, chunk.coords(), rows.saturating_add(more), &all);

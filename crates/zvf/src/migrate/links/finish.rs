@@ -6,6 +6,7 @@ use zvf_build::{
     BuildError,
     migrate::{LinkArrayKey, LinkAttributeType, LinkTotals, MigrationNote},
 };
+use zvf_catalog::LinkCells;
 use zvf_format::path::Delta;
 use zvf_model::{
     array::{CellAttribute, LinkFamily},
@@ -13,7 +14,6 @@ use zvf_model::{
     layout::{ArrayRole, GroupRole},
     metadata::Attributes,
 };
-use zvf_query::LinkCells;
 
 use super::Links;
 use crate::{
@@ -247,7 +247,7 @@ impl Migration<'_> {
         for folder in [GroupRole::Links, GroupRole::CrossChunkLinks] {
             let key = place(level.keys.group(folder))?;
             let names = zvf_model::fetch::Fetch::children(fetch, &key).await;
-            for name in names.map_err(zvf_query::QueryError::from)? {
+            for name in names.map_err(zvf_catalog::CatalogError::from)? {
                 if Delta::parse(&name).is_err() {
                     let path = format!("{key}/{name}");
                     self.lost(MigrationNote::new(path, "a name that is not a delta", 1));
@@ -260,10 +260,10 @@ impl Migration<'_> {
         ] {
             let key = place(level.keys.group(folder))?;
             let names = zvf_model::fetch::Fetch::children(fetch, &key).await;
-            for name in names.map_err(zvf_query::QueryError::from)? {
+            for name in names.map_err(zvf_catalog::CatalogError::from)? {
                 let of_name = nodes::child(&key, &name)?;
                 let deltas = zvf_model::fetch::Fetch::children(fetch, &of_name).await;
-                for delta in deltas.map_err(zvf_query::QueryError::from)? {
+                for delta in deltas.map_err(zvf_catalog::CatalogError::from)? {
                     let known = Delta::parse(&delta).ok();
                     if !all.iter().any(|(delta, _)| known == Some(*delta)) {
                         let what = "an attribute of links that do not exist";

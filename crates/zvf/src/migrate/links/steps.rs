@@ -4,6 +4,7 @@ use zvf_build::{
     BuildError,
     migrate::{LinkArrayKey, LinkRecordPolicy, LinkTotals},
 };
+use zvf_catalog::LinkCells;
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     geometry_kind::GeometryKind,
@@ -13,7 +14,6 @@ use zvf_model::{
     root::{CrossChunkStrategy, LinksConvention},
     word::Word,
 };
-use zvf_query::LinkCells;
 
 use crate::{
     failure::Failure,

@@ -30,11 +30,11 @@ impl RemovedCounts {
         stale: &BTreeSet<ChunkCoord>,
     ) -> Result<Self, Failure> {
         let dataset = build.source.dataset;
-        let session = dataset.session();
+        let catalog = dataset.catalog();
         let mut removed = Self::default();
         let level = dataset.level_metadata(build.target).await?;
         removed.rows.all = level.vertex_count.unwrap_or(0);
-        if let Some(vertices) = session
+        if let Some(vertices) = catalog
             .stored_array(build.target, &ArrayRole::Vertices)
             .await?
         {
@@ -45,8 +45,8 @@ impl RemovedCounts {
                 .cloned()
                 .collect();
             let row = build.shared.recipe.positions.size() * build.shared.recipe.axes;
-            for cell in session.stored_cells(&vertices, &own).await {
-                let cell = cell.map_err(zvf_query::QueryError::from)?;
+            for cell in catalog.stored_cells(&vertices, &own).await {
+                let cell = cell.map_err(zvf_catalog::CatalogError::from)?;
                 removed.rows.removed += (cell.len() / row.max(1)) as u64;
             }
             removed.chunks = Count {
@@ -64,7 +64,7 @@ impl RemovedCounts {
             if delta == 0 && build.shared.links.is_none() {
                 continue;
             }
-            let Some(cells) = session.all_link_cells(level, Delta::new(delta)).await? else {
+            let Some(cells) = catalog.all_link_cells(level, Delta::new(delta)).await? else {
                 continue;
             };
             let mut count = Count::default();
@@ -81,7 +81,7 @@ impl RemovedCounts {
                 }
             };
             let own: Vec<usize> = (0..cells.len()).filter(is_gone).collect();
-            for links in session.read_links(&cells, &own).await? {
+            for links in catalog.read_links(&cells, &own).await? {
                 let is_copy = delta == 0 && !build.source.is_first_copy(&links);
                 if !is_copy {
                     count.removed += (links.ends.len() / links.width.get()) as u64;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use zvf_build::coarsen::FragmentReference;
+use zvf_catalog::ObjectSet;
 use zvf_model::grid::ChunkCoord;
-use zvf_query::ObjectSet;
 
 use super::super::{build::Build, source::Source};
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use zvf::Query;
+use zvf_catalog::Selection;
 use zvf_model::level::LevelId;
-use zvf_query::{LevelChoice, QueryError, Selection, Shape, VertexBudget, geometry::Position};
+use zvf_query::{LevelChoice, QueryError, Shape, VertexBudget, geometry::Position};
 use zvf_testkit::stores::{Layers, Recipe, StoreKind, layers};
 
 use super::{numbers, rule, run};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use zvf::{Dataset, OpenOptions, Query};
-use zvf_query::{Selection, VertexBudget, geometry::Bbox};
+use zvf_catalog::Selection;
+use zvf_query::{VertexBudget, geometry::Bbox};
 use zvf_testkit::stores::{Cells, Layers, Recipe, StoreKind, layers};
 
 use super::total;

@@ -1,10 +1,11 @@
 //! Budgets combined with every other query option.
 
 use zvf::{Error, Query};
+use zvf_catalog::{CatalogError, Fault, Scope, Selection};
 use zvf_query::{
-    Fault, QueryError, QueryResult, Selection, VertexBudget,
+    QueryResult, VertexBudget,
     geometry::{Bbox, Sphere},
-    predicate::{Predicate, Scope},
+    predicate::Predicate,
 };
 use zvf_testkit::stores::{Layers, Recipe, StoreKind, layers};
 
@@ -79,14 +80,14 @@ fn attributes_that_a_level_lacks_are_errors() {
     let query = Query::new().level(VertexBudget::new(max)).filter(predicate);
     let found = block_on(dataset.query(&query));
     assert!(
-        matches!(&found, Err(error) if matches!(error.cause(), Some(QueryError::NoAttribute { .. }))),
+        matches!(&found, Err(error) if matches!(error.cause(), Some(CatalogError::NoAttribute { .. }))),
         "{found:?}"
     );
     let named = Selection::Named(vec![(Some(Scope::Vertex), attribute.clone())]);
     let query = Query::new().level(VertexBudget::new(max)).columns(named);
     let found = block_on(dataset.query(&query));
     assert!(
-        matches!(&found, Err(error) if matches!(error.cause(), Some(QueryError::NoAttribute { .. }))),
+        matches!(&found, Err(error) if matches!(error.cause(), Some(CatalogError::NoAttribute { .. }))),
         "{found:?}"
     );
     let query = Query::new()
@@ -157,7 +158,7 @@ fn a_damaged_fragment_index_is_reported() {
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(VertexBudget::new(max));
     let found = block_on(dataset.query(&query));
-    let Some(QueryError::Damaged(damage)) = found.as_ref().err().and_then(Error::cause) else {
+    let Some(CatalogError::Damaged(damage)) = found.as_ref().err().and_then(Error::cause) else {
         panic!("{found:?}")
     };
     assert_eq!(damage.key.as_str(), "0/vertex_fragments");

@@ -3,8 +3,9 @@
 
 use proptest::prelude::*;
 use zvf::Query;
+use zvf_catalog::Selection;
 use zvf_query::{
-    Selection, Shape,
+    Shape,
     geometry::{Bbox, Mode, Position},
 };
 use zvf_testkit::{

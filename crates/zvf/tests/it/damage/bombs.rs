@@ -7,9 +7,10 @@ use std::process::Command;
 
 use serde_json::{Value as Json, json};
 use zvf::{Dataset, OpenOptions, Query};
+use zvf_catalog::Selection;
 use zvf_model::error_chain::error_chain;
 use zvf_query::{
-    Selection, Shape,
+    Shape,
     geometry::{Bbox, Mode, Position},
 };
 use zvf_testkit::golden::Golden;

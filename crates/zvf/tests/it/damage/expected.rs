@@ -1,9 +1,10 @@
 //! Queries of a store before and after it is damaged.
 
 use zvf::{Column, ColumnValues, Dataset, Predicate, Query, QueryResult, VertexBudget};
+use zvf_catalog::Selection;
 use zvf_format::numeric::Value;
 use zvf_query::{
-    LevelChoice, Selection, Shape,
+    LevelChoice, Shape,
     geometry::{Bbox, Mode, Position},
 };
 

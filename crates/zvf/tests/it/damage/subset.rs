@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use zvf_query::{Column, ColumnValues, NO_OBJECT, NumericColumn, QueryResult, SEVERAL_OBJECTS};
+use zvf_catalog::{NO_OBJECT, SEVERAL_OBJECTS};
+use zvf_query::{Column, ColumnValues, NumericColumn, QueryResult};
 
 /// Returns the value of a row as bytes; `None` if it is null.
 fn value(column: &Column, row: usize) -> Option<Vec<u8>> {

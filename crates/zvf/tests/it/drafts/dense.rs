@@ -57,7 +57,7 @@ async fn written(form: zvf::ManifestForm) -> Files {
 async fn index_of(files: &Files) -> Dense {
     let dataset = Dataset::open(in_memory(files)).await.unwrap();
     let objects = dataset
-        .session()
+        .catalog()
         .object_list(LevelId::FULL)
         .await
         .unwrap()
@@ -147,7 +147,7 @@ async fn equal_to(twin: &Files, files: &Files, ids: &[i64]) -> Dataset {
     let dataset = Dataset::open(in_memory(files)).await.unwrap();
     assert_eq!(dataset.root().manifest_layout.as_deref(), Some("dense"));
     let listed = twin
-        .session()
+        .catalog()
         .object_list(LevelId::FULL)
         .await
         .unwrap()

@@ -9,7 +9,7 @@ use zvf::{
     build_pyramid, numeric::Kind, repair, validate,
 };
 use zvf_build::WritePlan;
-use zvf_query::QueryError;
+use zvf_catalog::CatalogError;
 use zvf_store::Store;
 use zvf_testkit::golden::Files;
 
@@ -86,7 +86,7 @@ fn an_unfinished_level_is_refused() {
             let store = in_memory(&files);
             let dataset = Dataset::open(store.clone()).await.unwrap();
             let is_unfinished = |error: Error| {
-                let is = matches!(error.cause(), Some(QueryError::Unfinished(_)));
+                let is = matches!(error.cause(), Some(CatalogError::Unfinished(_)));
                 assert!(is && error.kind() == ErrorKind::Conflict, "{error}");
                 assert!(error.to_string().starts_with("0: the level is being built"));
             };

@@ -351,7 +351,7 @@ fn groups_of_links_change_no_result() {
             found.retain(|found| !found.starts_with("ZV-L4-"));
             assert_eq!(found, Vec::<String>::new(), "{seed}");
             let all = Dataset::open(in_memory(&whole)).await.unwrap();
-            let listed = all.session().object_list(zvf::LevelId::FULL).await.unwrap();
+            let listed = all.catalog().object_list(zvf::LevelId::FULL).await.unwrap();
             let Some(listed) = listed else { return };
             let ids: Vec<i64> = (0..listed.len()).filter_map(|at| listed.id(at)).collect();
             let axes = all.root().axes.len();

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 use zvf::{Dataset, Query, QueryResult};
+use zvf_catalog::{CatalogError, Fault};
 use zvf_model::{grid::ChunkCoord, level::LevelId};
-use zvf_query::{Fault, LevelChoice, QueryError, geometry::Bbox};
+use zvf_query::{LevelChoice, QueryError, geometry::Bbox};
 
 use super::{recorded::Level, tally::Tally};
 use crate::block_on;
@@ -130,11 +131,15 @@ impl Work<'_> {
         if unknown == 0 {
             return whole(self.dataset, query, found, tally, self.at);
         }
-        match found.as_ref().err().and_then(zvf::Error::cause) {
-            Some(QueryError::NoObject { id, .. }) => {
+        let error = found.as_ref().err();
+        match (
+            error.and_then(zvf::Error::cause),
+            error.and_then(zvf::Error::cause),
+        ) {
+            (Some(QueryError::NoObject { id, .. }), _) => {
                 tally.same(requested.contains(id), true, self.at);
             }
-            Some(QueryError::NoObjects(_)) => {
+            (_, Some(CatalogError::NoObjects(_))) => {
                 tally.same(self.level.objects.is_none(), true, self.at);
                 return None;
             }
@@ -162,7 +167,7 @@ pub(super) fn whole(
         }
         Err(error) => error,
     };
-    let Some(QueryError::Damaged(damage)) = error.cause() else {
+    let Some(CatalogError::Damaged(damage)) = error.cause() else {
         tally.differs(format!("{at}: {error:?}"));
         return None;
     };

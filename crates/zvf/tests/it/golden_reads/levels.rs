@@ -2,10 +2,11 @@
 
 use serde_json::Value as Json;
 use zvf::{Dataset, Query, QueryResult};
+use zvf_catalog::{LevelCache, NO_OBJECT, SEVERAL_OBJECTS};
 use zvf_model::{
     generation::Generation, geometry_kind::GeometryKind, grid::ChunkCoord, level::LevelId,
 };
-use zvf_query::{LevelCache, LevelChoice, NO_OBJECT, SEVERAL_OBJECTS, Shape};
+use zvf_query::{LevelChoice, Shape};
 use zvf_testkit::golden::{Golden, unhex};
 
 use super::{
@@ -18,7 +19,7 @@ use super::{
 use crate::{
     block_on,
     golden::{open, stores},
-    objects::session,
+    objects::catalog,
 };
 
 /// Iterates over fragments in order, with chunk number and fragment number.
@@ -137,10 +138,10 @@ fn objects(
     let (rows, ids): (Vec<u64>, Vec<i64>) = given.map(|(row, (id, _))| (row, *id)).unzip();
     tally.equal(&result.objects, &ids, at);
     let levels = LevelCache::default();
-    let session = session(dataset, &levels);
+    let catalog = catalog(dataset, &levels);
     for column in &result.object {
         let at = format!("{at}, object {}", column.name);
-        let expected = session.object_values(result.level, &column.name, Some(&rows));
+        let expected = catalog.object_values(result.level, &column.name, Some(&rows));
         let expected = columns::column(&block_on(expected).unwrap());
         tally.equal(columns::column(column), expected, &at);
     }

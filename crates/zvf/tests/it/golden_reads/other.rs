@@ -1,8 +1,9 @@
 //! Recorded reads of anything but whole geometries.
 
 use serde_json::{Value as Json, json};
+use zvf_catalog::LevelCache;
 use zvf_model::level::LevelId;
-use zvf_query::{LevelCache, Query, Shape, predicate::Predicate};
+use zvf_query::{Query, Shape, predicate::Predicate};
 
 use super::{
     call::Work,
@@ -10,7 +11,7 @@ use super::{
     links, paths,
     tally::Tally,
 };
-use crate::{block_on, extras, objects::session};
+use crate::{block_on, extras, objects::catalog};
 
 pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     match work.call.name.as_str() {
@@ -43,9 +44,9 @@ fn object_vertices(work: &Work<'_>, tally: &mut Tally) {
 
 fn present_mask(work: &Work<'_>, tally: &mut Tally) {
     let levels = LevelCache::default();
-    let session = session(work.dataset, &levels);
+    let catalog = catalog(work.dataset, &levels);
     let name = work.call.args["attr_name"].as_str().unwrap();
-    let column = session.object_values(LevelId::new(work.call.level()), name, None);
+    let column = catalog.object_values(LevelId::new(work.call.level()), name, None);
     let column = block_on(column).unwrap();
     let present = (0..column.values.len()).map(|row| json!(u8::from(!column.is_null(row))));
     let expected = flat(work.call.expected.as_ref().unwrap());
@@ -54,14 +55,14 @@ fn present_mask(work: &Work<'_>, tally: &mut Tally) {
 
 fn parametric(work: &Work<'_>, tally: &mut Tally) {
     let levels = LevelCache::default();
-    let found = block_on(session(work.dataset, &levels).parametric()).unwrap();
+    let found = block_on(catalog(work.dataset, &levels).parametric()).unwrap();
     let found = extras::objects(&found.unwrap());
     tally.equal(&found, work.call.expected.as_ref().unwrap(), work.at);
 }
 
 fn header(work: &Work<'_>, tally: &mut Tally) {
     let levels = LevelCache::default();
-    let mut found = block_on(session(work.dataset, &levels).headers())
+    let mut found = block_on(catalog(work.dataset, &levels).headers())
         .unwrap()
         .into_iter();
     let found = Json::from(found.next().unwrap().attributes);
@@ -70,8 +71,8 @@ fn header(work: &Work<'_>, tally: &mut Tally) {
 
 fn composite(work: &Work<'_>, tally: &mut Tally) {
     let levels = LevelCache::default();
-    let session = session(work.dataset, &levels);
-    let further = block_on(session.composite(LevelId::new(0))).unwrap();
+    let catalog = catalog(work.dataset, &levels);
+    let further = block_on(catalog.composite(LevelId::new(0))).unwrap();
     let geometries = work.call.expected.as_ref().unwrap().as_object().unwrap();
     for (name, expected) in geometries {
         let at = format!("{} {name}", work.at);

@@ -1,6 +1,7 @@
 //! Points: the result must equal that of the reference.
 
-use zvf_query::{Selection, Shape};
+use zvf_catalog::Selection;
+use zvf_query::Shape;
 
 use super::{
     call::Work,

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 use zvf::Dataset;
+use zvf_catalog::{LevelCache, Selection};
 use zvf_format::path::Delta;
 use zvf_model::level::LevelId;
-use zvf_query::{LevelCache, Selection};
 use zvf_testkit::golden::unhex;
 
 use super::columns;
-use crate::{block_on, objects::session};
+use crate::{block_on, objects::catalog};
 
 pub(super) type Coord = Vec<i64>;
 
@@ -107,8 +107,8 @@ fn positions(json: &Json) -> Vec<Vec<Json>> {
 /// them with the payloads.
 fn stored_attributes(links: &mut Links, number: u32, dataset: &Dataset) {
     let levels = LevelCache::default();
-    let session = session(dataset, &levels);
-    let stored = session.stored_links(LevelId::new(number), Delta::INTRA, &Selection::All, false);
+    let catalog = catalog(dataset, &levels);
+    let stored = catalog.stored_links(LevelId::new(number), Delta::INTRA, &Selection::All, false);
     let Some(stored) = block_on(stored).unwrap() else {
         return;
     };

@@ -9,7 +9,8 @@ use zvf::{
     ValidateOptions, validate,
 };
 use zvf_build::WritePlan;
-use zvf_query::{Column, Query, QueryResult, Selection, Shape};
+use zvf_catalog::Selection;
+use zvf_query::{Column, Query, QueryResult, Shape};
 use zvf_testkit::{
     golden::{Files, Golden},
     stores::{Recipe, RecipeProfile, StoreKind, make},

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use zvf::Dataset;
+use zvf_catalog::{Scope, Selection};
 use zvf_format::path::Delta;
 use zvf_model::{
     array::{CellAttribute, Vertices},
@@ -15,7 +16,7 @@ use zvf_model::{
     root::LinksConvention,
     word::Word,
 };
-use zvf_query::{Column, ColumnValues, Selection, predicate::Scope};
+use zvf_query::{Column, ColumnValues};
 
 /// An array with a cell for each chunk: the type of its values, and the payloads.
 type Cells = (Json, BTreeMap<ChunkCoord, Vec<u8>>);
@@ -90,8 +91,8 @@ impl Content {
             let level = Level::of(dataset, *id).await;
             content.levels.insert(id.number(), level);
         }
-        let session = dataset.session();
-        if let Some(parametric) = session.parametric().await.unwrap() {
+        let catalog = dataset.catalog();
+        if let Some(parametric) = catalog.parametric().await.unwrap() {
             let names = |columns: &Option<Vec<Column>>| {
                 let columns = columns.as_deref().unwrap_or_default().iter();
                 columns
@@ -108,14 +109,14 @@ impl Content {
                 names(&parametric.group_attributes)
             );
         }
-        for header in session.headers().await.unwrap() {
+        for header in catalog.headers().await.unwrap() {
             content.headers.insert(header.format, header.attributes);
         }
         content
     }
 }
 
-fn members(groups: &zvf_query::GroupList) -> Vec<Vec<i64>> {
+fn members(groups: &zvf_catalog::GroupList) -> Vec<Vec<i64>> {
     let groups = (0..groups.len()).map(|group| groups.members(group));
     groups
         .map(|members| members.unwrap().iter().collect())
@@ -124,7 +125,7 @@ fn members(groups: &zvf_query::GroupList) -> Vec<Vec<i64>> {
 
 impl Level {
     async fn of(dataset: &Dataset, id: LevelId) -> Self {
-        let session = dataset.session();
+        let catalog = dataset.catalog();
         let metadata = dataset.level(id).await.unwrap();
         let mut level = Self::default();
         let says = |value: &dyn core::fmt::Debug| json!(format!("{value:?}"));
@@ -142,7 +143,7 @@ impl Level {
         // Where the id of an object is its row, missing ids are rows too.
         let mut inherited = says(&metadata.inherited_num_objects);
         if let Some(parent) = metadata.parent_level {
-            let index = session.stored_manifests(parent).await.unwrap();
+            let index = catalog.stored_manifests(parent).await.unwrap();
             let rows = index.map(|index| index.rows());
             if rows.is_some() && rows == metadata.inherited_num_objects {
                 inherited = json!("all rows of the parent");
@@ -150,8 +151,8 @@ impl Level {
         }
         level.says.insert("inherited", inherited);
         level.read_cells(dataset, id).await;
-        if let Some(manifests) = session.stored_manifests(id).await.unwrap() {
-            let rows = session
+        if let Some(manifests) = catalog.stored_manifests(id).await.unwrap() {
+            let rows = catalog
                 .manifest_rows(&manifests, 0..manifests.rows())
                 .await
                 .unwrap();
@@ -162,14 +163,14 @@ impl Level {
                 .filter(|(_, blob)| blob.iter().any(|byte| *byte != 0));
             level.manifests = Some(rows.map(|(id, blob)| (id, blob.to_vec())).collect());
         }
-        let index = session.stored_manifests(id).await.unwrap();
-        for name in session
+        let index = catalog.stored_manifests(id).await.unwrap();
+        for name in catalog
             .attribute_list(id, Scope::Object)
             .await
             .unwrap()
             .iter()
         {
-            let values = session.object_values(id, name, None).await.unwrap();
+            let values = catalog.object_values(id, name, None).await.unwrap();
             let id_of = |row: u64| match &index {
                 Some(index) => index.id(row).unwrap_or(i64::MAX),
                 None => i64::try_from(row).unwrap(),
@@ -180,19 +181,19 @@ impl Level {
                 .filter(|(_, value)| value != "absent");
             level.objects.insert(name.clone(), values.collect());
         }
-        if let Some(groups) = session.group_list(id).await.unwrap() {
+        if let Some(groups) = catalog.group_list(id).await.unwrap() {
             level.groups = members(&groups);
         }
-        for name in session
+        for name in catalog
             .attribute_list(id, Scope::Group)
             .await
             .unwrap()
             .iter()
         {
-            let values = session.group_values(id, name, None).await.unwrap();
+            let values = catalog.group_values(id, name, None).await.unwrap();
             level.group_columns.insert(name.clone(), column(&values));
         }
-        for delta in session.stored_link_deltas(id).await.unwrap() {
+        for delta in catalog.stored_link_deltas(id).await.unwrap() {
             // The chunks of another level are in the metadata of that level.
             let target = id.offset(delta.levels());
             if !target.is_some_and(|target| dataset.levels().contains(&target)) {
@@ -200,9 +201,9 @@ impl Level {
             }
             level.read_links(dataset, id, delta).await;
         }
-        let further = session.composite(id).await.unwrap();
+        let further = catalog.composite(id).await.unwrap();
         for geometry in &further {
-            let links = session
+            let links = catalog
                 .stored_composite_links(id, &geometry.kind)
                 .await
                 .unwrap();
@@ -213,14 +214,14 @@ impl Level {
     }
 
     async fn read_cells(&mut self, dataset: &Dataset, id: LevelId) {
-        let session = dataset.session();
+        let catalog = dataset.catalog();
         let mut parts = vec![
             ("vertices".to_owned(), ArrayRole::Vertices),
             ("vertex_fragments".to_owned(), ArrayRole::VertexFragments),
             ("link_fragments".to_owned(), ArrayRole::LinkFragments),
         ];
-        let vertex = session.attribute_list(id, Scope::Vertex).await.unwrap();
-        let fragment = session.attribute_list(id, Scope::Fragment).await.unwrap();
+        let vertex = catalog.attribute_list(id, Scope::Vertex).await.unwrap();
+        let fragment = catalog.attribute_list(id, Scope::Fragment).await.unwrap();
         for name in vertex.iter() {
             parts.push((format!("vertex {name}"), ArrayRole::VertexAttribute(name)));
         }
@@ -231,7 +232,7 @@ impl Level {
             ));
         }
         let kinds: Vec<String> = {
-            let further = session.composite(id).await.unwrap().into_iter();
+            let further = catalog.composite(id).await.unwrap().into_iter();
             further.map(|geometry| geometry.kind).collect()
         };
         for kind in &kinds {
@@ -241,10 +242,10 @@ impl Level {
             ));
         }
         for (name, part) in parts {
-            let Some(stored) = session.stored_array(id, &part).await.unwrap() else {
+            let Some(stored) = catalog.stored_array(id, &part).await.unwrap() else {
                 continue;
             };
-            let cells = session.stored_cells(&stored, stored.chunks()).await;
+            let cells = catalog.stored_cells(&stored, stored.chunks()).await;
             let cells = stored
                 .chunks()
                 .iter()
@@ -275,8 +276,8 @@ impl Level {
     }
 
     async fn read_links(&mut self, dataset: &Dataset, id: LevelId, delta: Delta) {
-        let session = dataset.session();
-        let stored = session
+        let catalog = dataset.catalog();
+        let stored = catalog
             .stored_links(id, delta, &Selection::All, false)
             .await;
         let Some(stored) = stored.unwrap() else {

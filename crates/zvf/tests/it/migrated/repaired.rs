@@ -1,9 +1,10 @@
 //! Known defects of older writers are repaired by migration.
 
 use zvf::{Dataset, Profile};
+use zvf_catalog::Selection;
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
-use zvf_query::{Query, Selection, Shape};
+use zvf_query::{Query, Shape};
 use zvf_testkit::golden::Golden;
 
 use super::migrated;
@@ -11,13 +12,13 @@ use crate::{block_on, golden::open};
 
 /// Returns the bytes of a vertex.
 async fn vertex(dataset: &Dataset, chunk: &ChunkCoord, row: u64, size: usize) -> Vec<u8> {
-    let session = dataset.session();
-    let part = session
+    let catalog = dataset.catalog();
+    let part = catalog
         .stored_array(LevelId::FULL, &ArrayRole::Vertices)
         .await
         .unwrap()
         .unwrap();
-    let cells = session
+    let cells = catalog
         .stored_cells(&part, core::slice::from_ref(chunk))
         .await;
     let cell = cells.into_iter().next().unwrap().unwrap();
@@ -35,8 +36,8 @@ async fn bridges(dataset: &Dataset, store: &str) -> usize {
     let size = paths.positions.row_size();
     let rows: Vec<&[u8]> = paths.positions.bytes.chunks(size).collect();
     let follows = |one: &[u8], next: &[u8]| rows.windows(2).any(|pair| pair == [one, next]);
-    let session = dataset.session();
-    let links = session
+    let catalog = dataset.catalog();
+    let links = catalog
         .stored_links(LevelId::FULL, Delta::INTRA, &Selection::All, false)
         .await
         .unwrap()

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use zvf_catalog::{NO_OBJECT, Scope, Selection};
 use zvf_format::numeric::{Kind, Value};
 use zvf_query::{
-    Clip, Column, NO_OBJECT, NumericColumn, Query, QueryResult, Region, Selection,
+    Clip, Column, NumericColumn, Query, QueryResult, Region,
     geometry::{Bbox, Mode},
-    predicate::Scope,
 };
 use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore};
 

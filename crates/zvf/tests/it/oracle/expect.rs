@@ -3,8 +3,9 @@
 
 use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
 
+use zvf_catalog::SEVERAL_OBJECTS;
 use zvf_query::{
-    Clip, NearestTo, Query, Region, SEVERAL_OBJECTS,
+    Clip, NearestTo, Query, Region,
     geometry::{
         Mode, Primitive, squared_distance_to_point, squared_distance_to_segment,
         squared_distance_to_triangle,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use zvf_catalog::Scope;
 use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
 use zvf_query::predicate::{
     BoundPredicate, ColumnRef, ColumnSource, ColumnType as Type, Datum, FindError, Number,
-    Predicate, ResolvedColumn, Scope,
+    Predicate, ResolvedColumn,
 };
 use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues};
 

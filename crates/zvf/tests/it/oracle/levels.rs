@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use zvf_catalog::Selection;
 use zvf_model::level::LevelId;
-use zvf_query::{Clip, LevelChoice, Query, QueryResult, Selection};
+use zvf_query::{Clip, LevelChoice, Query, QueryResult};
 use zvf_testkit::stores::{
     ExpectedStore, Pyramid, PyramidLinks, Random, Recipe, RecipeProfile, StoreKind, pyramid,
 };
@@ -66,7 +67,7 @@ fn vertices(truth: &ExpectedStore, at: &BTreeSet<usize>, limit: Option<u64>) -> 
     let owners: BTreeSet<i64> = at
         .iter()
         .filter_map(|at| truth.vertices[*at].object)
-        .filter(|id| *id != zvf_query::SEVERAL_OBJECTS)
+        .filter(|id| *id != zvf_catalog::SEVERAL_OBJECTS)
         .collect();
     Expected {
         rows: at.into_iter().map(ExpectedRow::Vertex).collect(),

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use zvf_catalog::{Scope, Selection};
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{
-    Clip, Query, Region, Selection,
+    Clip, Query, Region,
     geometry::{Bbox, Mode, Position, Sphere, squared_distance_to_point},
-    predicate::{Predicate, Scope},
+    predicate::Predicate,
 };
 use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues, Random};
 

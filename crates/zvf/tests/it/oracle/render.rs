@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
+use zvf_catalog::{NO_OBJECT, ObjectGroup, Scope, Selection};
 use zvf_format::numeric::{ByteOrder, Kind, Value, encode};
-use zvf_query::{
-    Column, ColumnValues, Links, NO_OBJECT, NumericColumn, ObjectGroup, Parts, Query, QueryResult,
-    Region, Selection, predicate::Scope,
-};
+use zvf_query::{Column, ColumnValues, Links, NumericColumn, Parts, Query, QueryResult, Region};
 use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues as Known, Random};
 
 use super::{

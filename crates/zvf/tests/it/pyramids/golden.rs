@@ -75,8 +75,8 @@ async fn places(dataset: &Dataset, level: u32, object: Option<i64>) -> Places {
 
 /// Returns the vertices of each object of a level in order, or all vertices.
 async fn contents(dataset: &Dataset, level: u32) -> BTreeMap<Option<i64>, Places> {
-    let session = dataset.session();
-    let objects = session.object_list(LevelId::new(level)).await.unwrap();
+    let catalog = dataset.catalog();
+    let objects = catalog.object_list(LevelId::new(level)).await.unwrap();
     let mut all = BTreeMap::new();
     let mut everything = places(dataset, level, None).await;
     everything.sort_unstable();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{Dataset, LevelChoice, Query};
 use zvf_build::{Design, GeometryKind};
+use zvf_catalog::Scope;
 use zvf_format::{fragment::FragmentIndex, numeric::Kind, path::Delta};
 use zvf_model::{
     array::{CellAttribute, Vertices},
@@ -13,7 +14,7 @@ use zvf_model::{
     layout::ArrayRole,
     level::LevelId,
 };
-use zvf_query::{ColumnValues, predicate::Scope};
+use zvf_query::ColumnValues;
 
 /// A chunk and a row in it.
 pub(super) type At = (ChunkCoord, u64);
@@ -75,7 +76,7 @@ impl Level {
     /// Reads the stored content.
     pub(super) async fn read(dataset: &Dataset, number: u32, design: &Design) -> Self {
         let kind = design.kind;
-        let (session, id) = (dataset.session(), LevelId::new(number));
+        let (catalog, id) = (dataset.catalog(), LevelId::new(number));
         let metadata = dataset.level(id).await.unwrap();
         let mut level = Self {
             number,
@@ -90,12 +91,12 @@ impl Level {
             ..Self::default()
         };
         level.vertices_of(dataset, id).await;
-        let part = session
+        let part = catalog
             .stored_array(id, &ArrayRole::VertexFragments)
             .await
             .unwrap()
             .unwrap();
-        let cells = session.stored_cells(&part, part.chunks()).await;
+        let cells = catalog.stored_cells(&part, part.chunks()).await;
         for (chunk, cell) in part.chunks().iter().zip(cells) {
             let cell = cell.unwrap();
             let index = FragmentIndex::parse(&cell).unwrap();
@@ -109,7 +110,7 @@ impl Level {
                 level.fragments.insert((chunk.clone(), fragment), rows);
             }
         }
-        if let Some(objects) = session.object_list(id).await.unwrap() {
+        if let Some(objects) = catalog.object_list(id).await.unwrap() {
             let all = (0..objects.len()).map(|place| {
                 let pieces = objects.fragments(place).iter().map(|piece| {
                     let chunk = objects.chunk(piece.chunk).unwrap().clone();
@@ -129,13 +130,13 @@ impl Level {
     }
 
     async fn vertices_of(&mut self, dataset: &Dataset, id: LevelId) {
-        let session = dataset.session();
-        let part = session.stored_array(id, &ArrayRole::Vertices).await;
+        let catalog = dataset.catalog();
+        let part = catalog.stored_array(id, &ArrayRole::Vertices).await;
         let Some(part) = part.unwrap() else { return };
         let says = Vertices::parse(part.node(), part.attributes()).unwrap();
         let kind = says.value.dtype.kind();
         let size = kind.size() * self.axes;
-        let cells = session.stored_cells(&part, part.chunks()).await;
+        let cells = catalog.stored_cells(&part, part.chunks()).await;
         for (chunk, cell) in part.chunks().iter().zip(cells) {
             for (row, bits) in (0..).zip(cell.unwrap().chunks_exact(size)) {
                 let at = (chunk.clone(), row);
@@ -148,9 +149,9 @@ impl Level {
                 });
             }
         }
-        let names = session.attribute_list(id, Scope::Vertex).await.unwrap();
+        let names = catalog.attribute_list(id, Scope::Vertex).await.unwrap();
         for name in names.iter() {
-            let part = session
+            let part = catalog
                 .stored_array(id, &ArrayRole::VertexAttribute(name))
                 .await
                 .unwrap()
@@ -163,7 +164,7 @@ impl Level {
                 is_coded: dictionary.is_some(),
                 columns: says.value.row_shape.map(|shape| shape.iter().product()),
             };
-            let cells = session.stored_cells(&part, part.chunks()).await;
+            let cells = catalog.stored_cells(&part, part.chunks()).await;
             for (chunk, cell) in part.chunks().iter().zip(cells) {
                 let own: Vec<usize> = self.of_chunk(chunk).collect();
                 let cell = cell.unwrap();
@@ -280,15 +281,15 @@ pub(super) async fn between(
     from: &Level,
     to: &Level,
 ) -> Option<BTreeSet<(usize, usize)>> {
-    let session = dataset.session();
+    let catalog = dataset.catalog();
     let delta = Delta::new(to.number as i32 - from.number as i32);
-    let cells = session
+    let cells = catalog
         .all_link_cells(LevelId::new(from.number), delta)
         .await
         .unwrap()?;
     let wanted: Vec<usize> = (0..cells.len()).collect();
     let mut pairs = BTreeSet::new();
-    for links in session.read_links(&cells, &wanted).await.unwrap() {
+    for links in catalog.read_links(&cells, &wanted).await.unwrap() {
         for ends in links.ends.chunks_exact(2) {
             let at = |end: &(u32, u64)| (links.chunks[end.0 as usize].clone(), end.1);
             let pair = (from.index[&at(&ends[0])], to.index[&at(&ends[1])]);

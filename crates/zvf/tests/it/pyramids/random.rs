@@ -8,8 +8,8 @@ use zvf::{
     coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
 use zvf_build::{Design, GeometryKind, Profile, WritePlan};
+use zvf_catalog::Scope;
 use zvf_model::level::LevelId;
-use zvf_query::predicate::Scope;
 use zvf_testkit::stores::Random;
 
 use super::{
@@ -294,19 +294,19 @@ impl Wanted {
 
 /// Checks that objects and groups on all levels equal those of the finest.
 async fn tables(dataset: &Dataset, levels: &[Level], about: &str) {
-    let session = dataset.session();
+    let catalog = dataset.catalog();
     let full = LevelId::FULL;
     for level in &levels[1..] {
         let id = LevelId::new(level.number);
-        let names = session.attribute_list(full, Scope::Object).await.unwrap();
+        let names = catalog.attribute_list(full, Scope::Object).await.unwrap();
         assert_eq!(
             names,
-            session.attribute_list(id, Scope::Object).await.unwrap(),
+            catalog.attribute_list(id, Scope::Object).await.unwrap(),
             "{about}"
         );
         for name in names.iter() {
-            let expected = session.object_values(full, name, None).await.unwrap();
-            let found = session.object_values(id, name, None).await.unwrap();
+            let expected = catalog.object_values(full, name, None).await.unwrap();
+            let found = catalog.object_values(id, name, None).await.unwrap();
             // NaN does not equal itself, so compare text.
             assert_eq!(
                 format!("{expected:?}"),
@@ -314,30 +314,30 @@ async fn tables(dataset: &Dataset, levels: &[Level], about: &str) {
                 "{name}, {about}"
             );
         }
-        let names = session.attribute_list(full, Scope::Group).await.unwrap();
+        let names = catalog.attribute_list(full, Scope::Group).await.unwrap();
         assert_eq!(
             names,
-            session.attribute_list(id, Scope::Group).await.unwrap(),
+            catalog.attribute_list(id, Scope::Group).await.unwrap(),
             "{about}"
         );
         for name in names.iter() {
-            let expected = session.group_values(full, name, None).await.unwrap();
-            let found = session.group_values(id, name, None).await.unwrap();
+            let expected = catalog.group_values(full, name, None).await.unwrap();
+            let found = catalog.group_values(id, name, None).await.unwrap();
             assert_eq!(
                 format!("{expected:?}"),
                 format!("{found:?}"),
                 "{name}, {about}"
             );
         }
-        let expected = session.group_list(full).await.unwrap();
-        let found = session.group_list(id).await.unwrap();
+        let expected = catalog.group_list(full).await.unwrap();
+        let found = catalog.group_list(id).await.unwrap();
         assert_eq!(expected.is_some(), found.is_some(), "{about}");
         let (Some(expected), Some(found)) = (expected, found) else {
             continue;
         };
         assert_eq!(expected.len(), found.len(), "{about}");
         for group in 0..expected.len() {
-            let members = |list: &zvf_query::GroupList| {
+            let members = |list: &zvf_catalog::GroupList| {
                 let members = list.members(group);
                 members.map(|members| members.iter().collect::<Vec<i64>>())
             };

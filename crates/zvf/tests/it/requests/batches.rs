@@ -2,8 +2,9 @@
 
 use futures_util::StreamExt;
 use zvf::{BatchOptions, Dataset, OpenOptions, Query, QueryResult};
+use zvf_catalog::{CatalogError, Selection};
 use zvf_model::error_chain::error_chain;
-use zvf_query::{Column, ColumnValues, QueryError, Selection};
+use zvf_query::{Column, ColumnValues};
 use zvf_testkit::stores::{Made, Recipe, StoreKind, make, wide};
 
 use super::{cases, kinds, opened};
@@ -124,7 +125,7 @@ fn check(name: &str, made: &Made, query: &Query, part: u64) {
     // A single result does not fit into a budget below its size.
     let min = of_size(made, budget.min(size(&expected) / 2));
     let error = block_on(min.query(query)).unwrap_err();
-    let is_over = matches!(error.cause(), Some(QueryError::OverBudget { .. }));
+    let is_over = matches!(error.cause(), Some(CatalogError::OverBudget { .. }));
     assert!(is_over, "{name}: {error:?}");
 }
 

@@ -1,11 +1,12 @@
 //! A query of each kind.
 
 use zvf::Query;
+use zvf_catalog::{Scope, Selection};
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 use zvf_query::{
-    LevelChoice, Selection,
+    LevelChoice,
     geometry::{Bbox, Mode, Position, Sphere},
-    predicate::{Predicate, Scope},
+    predicate::Predicate,
 };
 use zvf_testkit::stores::ExpectedStore;
 

@@ -9,12 +9,13 @@ use std::{
 
 use futures_util::future::join_all;
 use zvf::{Dataset, OpenOptions};
+use zvf_catalog::{Catalog, LevelCache};
 use zvf_model::{
     fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_query::{LevelCache, Session};
+use zvf_query::Session;
 use zvf_store::CellReader;
 use zvf_testkit::stores::{Cells, Random};
 
@@ -104,13 +105,13 @@ fn the_order_of_responses_does_not_change_the_result() {
                 for seed in 0..2 {
                     let scattered = Scattered::of(&dataset, seed);
                     let levels = LevelCache::default();
-                    let session = Session {
+                    let catalog = Catalog {
                         fetch: Port::new(&scattered),
                         layout: dataset.layout(),
                         root: dataset.root(),
                         levels: &levels,
                     };
-                    let found = block_on(session.query(&case.query)).unwrap();
+                    let found = block_on(Session::new(catalog).query(&case.query)).unwrap();
                     assert_eq!(found, expected, "{name}, {cells_name}: {}", case.name);
                 }
             }

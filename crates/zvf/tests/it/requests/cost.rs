@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use core::ops::{ControlFlow, Range};
 use zvf::{OpenOptions, Query, QueryResult};
+use zvf_catalog::{Catalog, LevelCache};
 use zvf_model::fetch::Port;
-use zvf_query::{Counts, LevelCache, QueryError, Session};
+use zvf_query::{Counts, QueryError, Session};
 use zvf_store::{ByteRange, Read};
 
 use super::{
@@ -58,13 +59,12 @@ impl QueryCase {
     pub(super) fn cost(&self, files: &Files, options: &OpenOptions) -> Cost {
         let (dataset, open) = opened(files, options);
         let cold = Rounds::of(&dataset, false);
-        let session = Session {
+        let catalog = Catalog {
             fetch: Port::new(&cold),
-            layout: dataset.layout(),
-            root: dataset.root(),
-            levels: dataset.session().levels,
+            ..dataset.catalog()
         };
-        let found = block_on(self.run(session)).unwrap_or_else(|e| panic!("{self:?}: {e:?}"));
+        let found =
+            block_on(self.run(Session::new(catalog))).unwrap_or_else(|e| panic!("{self:?}: {e:?}"));
         let (mut metadata, mut lists, mut cold_data) = (Vec::new(), Vec::new(), Vec::new());
         for call in cold.take() {
             match call.what {
@@ -76,12 +76,13 @@ impl QueryCase {
         }
         let warm = Rounds::of(&dataset, true);
         let levels = LevelCache::default();
-        let session = Session {
+        let catalog = Catalog {
             fetch: Port::new(&warm),
             levels: &levels,
-            ..session
+            ..catalog
         };
-        assert_eq!(block_on(self.run(session)).unwrap(), found);
+        let again = block_on(self.run(Session::new(catalog)));
+        assert_eq!(again.unwrap(), found);
         let mut data: BTreeMap<usize, Vec<Read>> = BTreeMap::new();
         for PortCall { round, what, reads } in warm.take() {
             if what == CallKind::Cells && !reads.is_empty() {

@@ -7,7 +7,7 @@ use zvf::OpenOptions;
 use zvf_store::{ByteRange, MergeLimits, Read};
 use zvf_testkit::stores::{Cells, StoreKind};
 
-use zvf_query::Selection;
+use zvf_catalog::Selection;
 
 use super::{
     Files, cases,

@@ -3,9 +3,10 @@
 use core::fmt::Write;
 
 use zvf::{OpenOptions, Query};
+use zvf_catalog::Selection;
 use zvf_format::numeric::Kind;
 use zvf_model::level::LevelId;
-use zvf_query::{LevelChoice, Selection, geometry::Mode};
+use zvf_query::{LevelChoice, geometry::Mode};
 use zvf_store::MergeLimits;
 
 use super::{

@@ -1,9 +1,10 @@
 //! Stores that cannot be listed.
 
 use zvf::Query;
+use zvf_catalog::{Catalog, LevelCache, Selection};
 use zvf_model::fetch::Port;
 use zvf_query::QueryError;
-use zvf_query::{LevelCache, Selection, Session};
+use zvf_query::Session;
 use zvf_testkit::stores::{Cells, Recipe, StoreKind, wide};
 
 use super::{
@@ -15,13 +16,13 @@ use crate::{block_on, fetch::FromStore, stores};
 
 fn run(fetch: &FromStore, query: &Query) -> Result<zvf::QueryResult, QueryError> {
     let levels = LevelCache::default();
-    let session = Session {
+    let catalog = Catalog {
         fetch: Port::new(fetch),
         layout: fetch.dataset.layout(),
         root: fetch.dataset.root(),
         levels: &levels,
     };
-    block_on(session.query(query))
+    block_on(Session::new(catalog).query(query))
 }
 
 fn local(kind: StoreKind) -> Recipe {

@@ -3,7 +3,7 @@
 use core::fmt::Write;
 
 use zvf::{OpenOptions, Query};
-use zvf_query::Selection;
+use zvf_catalog::Selection;
 use zvf_testkit::stores::{Cells, ExpectedStore, Recipe, StoreKind, wide};
 
 use super::{

@@ -303,7 +303,7 @@ fn a_store_that_changes_while_it_is_checked_is_checked_again() {
                 block_on(async {
                     let dataset = Dataset::open(&other).await.unwrap();
                     let ids = dataset
-                        .session()
+                        .catalog()
                         .object_list(zvf::LevelId::FULL)
                         .await
                         .unwrap()

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use zvf::{Dataset, Query};
 use zvf_build::{Column, ColumnValues, Design, Geometry, NumericColumn};
+use zvf_catalog::Scope;
 use zvf_model::level::LevelId;
-use zvf_query::predicate::Scope;
 
 /// The content of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -274,24 +274,24 @@ impl Content {
     }
 
     async fn tables(&mut self, dataset: &Dataset) {
-        let session = dataset.session();
+        let catalog = dataset.catalog();
         let level = LevelId::FULL;
-        if let Some(objects) = session.object_list(level).await.unwrap() {
-            let names = session.attribute_list(level, Scope::Object).await.unwrap();
+        if let Some(objects) = catalog.object_list(level).await.unwrap() {
+            let names = catalog.attribute_list(level, Scope::Object).await.unwrap();
             let mut columns = Vec::new();
             for name in names.iter() {
-                columns.push(session.object_values(level, name, None).await.unwrap());
+                columns.push(catalog.object_values(level, name, None).await.unwrap());
             }
             for at in 0..objects.len() {
                 let id = objects.id(at).unwrap();
                 self.objects.insert(id, read(&columns, at));
             }
         }
-        if let Some(groups) = session.group_list(level).await.unwrap() {
-            let names = session.attribute_list(level, Scope::Group).await.unwrap();
+        if let Some(groups) = catalog.group_list(level).await.unwrap() {
+            let names = catalog.attribute_list(level, Scope::Group).await.unwrap();
             let mut columns = Vec::new();
             for name in names.iter() {
-                columns.push(session.group_values(level, name, None).await.unwrap());
+                columns.push(catalog.group_values(level, name, None).await.unwrap());
             }
             for group in 0..groups.len() {
                 let members = groups.members(group).unwrap().iter().collect();

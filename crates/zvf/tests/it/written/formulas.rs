@@ -48,7 +48,7 @@ fn formulas_are_read_back_in_every_profile() {
                 .await
                 .unwrap();
             let dataset = Dataset::open(store).await.unwrap();
-            let found = dataset.session().parametric().await.unwrap().unwrap();
+            let found = dataset.catalog().parametric().await.unwrap().unwrap();
             let names: Vec<_> = found
                 .objects
                 .iter()

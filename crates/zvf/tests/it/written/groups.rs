@@ -149,8 +149,8 @@ fn groups_of_paths_without_ids_take_no_stored_objects() {
 
 async fn groups(editor: &Editor) -> Vec<Vec<i64>> {
     let dataset = editor.dataset().await.unwrap();
-    let session = dataset.session();
-    let groups = session.group_list(LevelId::FULL).await.unwrap().unwrap();
+    let catalog = dataset.catalog();
+    let groups = catalog.group_list(LevelId::FULL).await.unwrap().unwrap();
     let members = |group| groups.members(group).unwrap().iter().collect();
     (0..groups.len()).map(members).collect()
 }

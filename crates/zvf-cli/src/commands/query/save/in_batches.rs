@@ -167,7 +167,7 @@ async fn object_groups(
     let Some(vertices) = vertices.filter(|vertices| *vertices > held) else {
         return Ok(None);
     };
-    let objects = dataset.session().object_list(level).await;
+    let objects = dataset.catalog().object_list(level).await;
     let Some(objects) = objects.map_err(zvf::Error::from)? else {
         return Ok(None);
     };

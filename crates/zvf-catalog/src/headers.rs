@@ -1,0 +1,44 @@
+//! Headers of files of other formats that a store was converted from.
+
+use zvf_model::{fetch::BoxFuture, key::Key, metadata::Attributes};
+
+use crate::{catalog::Catalog, chunked_array::child, error::CatalogError};
+
+/// The header of a file of another format that the store was converted from.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Header {
+    /// Name of the format.
+    pub format: String,
+    /// Content of the header, in the terms of its format.
+    pub attributes: Attributes,
+}
+
+impl Catalog<'_> {
+    /// Reads the headers of other formats, ascending by format. Takes one round trip after a
+    /// listing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CatalogError`] if the headers cannot be read or the store cannot list.
+    pub fn headers(&self) -> BoxFuture<'_, Result<Vec<Header>, CatalogError>> {
+        Box::pin(async move {
+            let folder = child(&Key::root(), "headers")?;
+            let formats = self.fetch.children(&folder).await?;
+            let keys = formats
+                .iter()
+                .map(|format| child(&folder, format))
+                .collect::<Result<Vec<_>, _>>()?;
+            if keys.is_empty() {
+                return Ok(Vec::new());
+            }
+            let nodes = self.fetch.nodes(&keys).await?;
+            // A folder without a zarr.json is not a header.
+            let headers = formats.into_iter().zip(nodes).filter_map(|(format, node)| {
+                let attributes = node?.attributes().clone();
+                Some(Header { format, attributes })
+            });
+            Ok(headers.collect())
+        })
+    }
+}

@@ -1,0 +1,340 @@
+//! Links up to 0.8.1, stored separately inside and between chunks.
+
+use std::sync::Arc;
+
+use futures_util::future::{try_join, try_join_all};
+use zvf_format::{
+    links::RowForm,
+    numeric::{ByteOrder, Dtype, Kind},
+    path::Delta,
+};
+use zvf_model::{
+    array::{CellAttribute, LinkFamily, LinkStore, SHARD_PREFIX},
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ArrayRole, CrossChunkForm, LinkOffsets},
+    metadata::Attributes,
+};
+
+use super::{
+    AttributeCells, LinkCellForm, LinkCellSource, LinkSource, LinkStorage, LinkView, OpenedLinks,
+    open::declared,
+};
+use crate::{
+    catalog::Catalog,
+    chunked_array::{ChunkedArray, child},
+    error::{CatalogError, Damage, Fault},
+    level::Level,
+};
+
+/// The type of rows of links, except in padded arrays.
+const INT64: (Kind, ByteOrder) = (Kind::Int64, ByteOrder::Little);
+
+impl Catalog<'_> {
+    /// Opens the links of a delta inside and between chunks.
+    pub(super) async fn legacy_links(
+        &self,
+        level: &Level,
+        delta: Delta,
+        attributes: &[String],
+        view: LinkView,
+    ) -> Result<OpenedLinks, CatalogError> {
+        let inside = self.links_inside(level, delta, attributes);
+        let between = self.links_between(level, delta, attributes, view);
+        let (inside, between) = try_join(inside, between).await?;
+        let mut opened = OpenedLinks::default();
+        for (source, mut cells) in inside.into_iter().chain(between) {
+            for cell in &mut cells {
+                cell.source = opened.sources.len();
+            }
+            opened.cells.append(&mut cells);
+            opened.sources.push(source);
+        }
+        Ok(opened)
+    }
+
+    /// Opens links whose ends are all in chunks of equal coordinates.
+    async fn links_inside(
+        &self,
+        level: &Level,
+        delta: Delta,
+        attributes: &[String],
+    ) -> Result<Option<(LinkSource, Vec<LinkCellSource>)>, CatalogError> {
+        // The path of these links depends on neither width nor arity.
+        let offsets = LinkOffsets::Segment("self");
+        let part = ArrayRole::Links(delta, offsets);
+        let values = self.array_values(level, delta, offsets, attributes);
+        let (cells, values) = try_join(self.chunked_array(level, &part), values).await?;
+        let Some(cells) = cells else {
+            return Ok(None);
+        };
+        let family = LinkFamily::parse_intra(&cells.node, delta, &cells.attributes)?.value;
+        let Some(family) = family else {
+            return match cells.chunks() {
+                Some(chunks) if chunks.is_empty() => Ok(None),
+                _ => Err(Damage::new(&cells.node, Fault::NoWidth).into()),
+            };
+        };
+        let (kind, order) = INT64;
+        let dtype = Dtype::new(kind, order);
+        let form = match cells.padded() {
+            Some(padded) => {
+                let expected = family.width.get();
+                let found = usize::try_from(padded.columns).unwrap_or(usize::MAX);
+                if found != expected {
+                    let fault = Fault::Width { found, expected };
+                    return Err(Damage::new(&cells.node, fault).into());
+                }
+                LinkCellForm::Padded(padded.kind)
+            }
+            None if delta == Delta::INTRA => LinkCellForm::Flat(dtype),
+            None => LinkCellForm::Groups(dtype, RowForm::Plain),
+        };
+        let chunks = match cells.chunks() {
+            Some(chunks) => chunks,
+            None => self.padded_chunks(level, &cells).await?,
+        };
+        let ends = family.width.get();
+        let cell = |chunk: ChunkCoord| LinkCellSource {
+            chunks: Some(vec![chunk.clone(); ends]),
+            is_inside: delta == Delta::INTRA,
+            source: 0,
+            at: chunk,
+        };
+        let found = chunks.into_iter().map(cell).collect();
+        let source = LinkSource {
+            node: cells.node.clone(),
+            family_node: cells.node.clone(),
+            cells: LinkStorage::Each(cells),
+            form,
+            width: family.width,
+            directed: family.directed,
+            is_reversed: false,
+            family: 0,
+            records: family.physical_records(),
+            attributes: values,
+        };
+        Ok(Some((source, found)))
+    }
+
+    /// Returns the chunks for which a padded array may have links: those with vertices.
+    async fn padded_chunks(
+        &self,
+        level: &Level,
+        cells: &ChunkedArray,
+    ) -> Result<Vec<ChunkCoord>, CatalogError> {
+        let fragments = self
+            .chunked_array(level, &ArrayRole::VertexFragments)
+            .await?;
+        let chunks = fragments
+            .and_then(|fragments| fragments.chunks())
+            .unwrap_or_default()
+            .into_iter();
+        Ok(chunks.filter(|chunk| cells.has(chunk)).collect())
+    }
+
+    /// Opens links between chunks.
+    async fn links_between(
+        &self,
+        level: &Level,
+        delta: Delta,
+        attributes: &[String],
+        view: LinkView,
+    ) -> Result<Option<(LinkSource, Vec<LinkCellSource>)>, CatalogError> {
+        let part = ArrayRole::CrossChunkLinks(delta);
+        let key = self.link_node(level, &part)?;
+        let is_table = self.layout.cross_chunk == CrossChunkForm::Table;
+        let values = attributes
+            .iter()
+            .map(|name| self.value_node(level, name, delta, is_table));
+        let node = self.cell_node(level, &part, &key, is_table);
+        let (node, values) = try_join(node, try_join_all(values)).await?;
+        let Some((node, names)) = node else {
+            return Ok(None);
+        };
+        let family = LinkFamily::parse_cross_chunk(&key, delta, &node)?.value;
+        let Some(family) = family else {
+            if names.is_empty() {
+                return Ok(None);
+            }
+            return Err(Damage::new(&key, Fault::NoWidth).into());
+        };
+        let expected = self.arity(level);
+        let arity = family.sid_ndim.unwrap_or(expected);
+        if arity != expected {
+            let found = arity;
+            return Err(Damage::new(&key, Fault::Arity { found, expected }).into());
+        }
+        let (cells, form, found) = if is_table {
+            let cell = LinkCellSource {
+                chunks: None,
+                is_inside: false,
+                source: 0,
+                at: ChunkCoord::new([]),
+            };
+            let table = LinkStorage::Table(child(&key, "data")?, family.num_links == Some(0));
+            (table, LinkCellForm::Table(arity), vec![cell])
+        } else {
+            let ends = family.width.get();
+            let cells = self
+                .keyed_cells(&key, node, &names, ends.saturating_mul(arity))
+                .await?;
+            let found = keyed(&cells, &family, arity, view);
+            (
+                LinkStorage::Each(Arc::new(cells)),
+                LinkCellForm::Records,
+                found,
+            )
+        };
+        let numbers = family.width.get().saturating_mul(arity);
+        let values = values
+            .into_iter()
+            .map(|values| self.values_between(values, is_table, numbers));
+        let source = LinkSource {
+            node: key.clone(),
+            family_node: key,
+            cells,
+            form,
+            width: family.width,
+            directed: family.directed,
+            is_reversed: false,
+            family: 1,
+            records: declared(&family, view),
+            attributes: try_join_all(values).await?,
+        };
+        Ok(Some((source, found)))
+    }
+
+    /// Reads the attributes of a node of cells and the names of its cells.
+    async fn cell_node(
+        &self,
+        level: &Level,
+        part: &ArrayRole<'_>,
+        key: &Key,
+        is_table: bool,
+    ) -> Result<Option<(Attributes, Arc<Vec<String>>)>, CatalogError> {
+        let names = async {
+            if is_table {
+                return Ok(Arc::default());
+            }
+            self.children(level, key).await
+        };
+        let (node, names) = try_join(self.chunked_array(level, part), names).await?;
+        match node {
+            None if is_table => {
+                let data = self.fetch.nodes(&[child(key, "data")?]).await?;
+                if data.into_iter().any(|node| node.is_some()) {
+                    Err(Damage::new(key, Fault::Missing).into())
+                } else {
+                    Ok(None)
+                }
+            }
+            None if names.is_empty() => Ok(None),
+            None => Err(Damage::new(key, Fault::Missing).into()),
+            Some(node) if node.bare().is_some_and(|node| node.as_array().is_some()) => {
+                Err(Damage::new(key, Fault::Kind).into())
+            }
+            Some(node) => Ok(Some((node.attributes.clone(), names))),
+        }
+    }
+
+    /// Reads the node of an attribute and the names of its cells.
+    async fn value_node(
+        &self,
+        level: &Level,
+        name: &str,
+        delta: Delta,
+        is_table: bool,
+    ) -> Result<Option<ValueNode>, CatalogError> {
+        let part = ArrayRole::CrossChunkLinkAttribute(name, delta);
+        let key = self.link_node(level, &part)?;
+        let node = self.cell_node(level, &part, &key, is_table).await?;
+        Ok(node.map(|(attributes, names)| ValueNode {
+            key,
+            attributes,
+            names,
+        }))
+    }
+
+    async fn values_between(
+        &self,
+        node: Option<ValueNode>,
+        is_table: bool,
+        numbers: usize,
+    ) -> Result<Option<AttributeCells>, CatalogError> {
+        let Some(node) = node else {
+            return Ok(None);
+        };
+        let metadata = CellAttribute::parse(&node.key, &node.attributes)?.value;
+        let cells = if is_table {
+            LinkStorage::Table(child(&node.key, "data")?, metadata.num_links == Some(0))
+        } else {
+            let cells = self.keyed_cells(&node.key, node.attributes, &node.names, numbers);
+            LinkStorage::Each(Arc::new(cells.await?))
+        };
+        Ok(Some(AttributeCells {
+            metadata: Arc::new(metadata),
+            cells,
+        }))
+    }
+
+    /// Opens cells whose keys have this many numbers. Any other name is an error, because it
+    /// belongs to another layout that also called itself 0.8.
+    async fn keyed_cells(
+        &self,
+        key: &Key,
+        attributes: Attributes,
+        names: &[String],
+        numbers: usize,
+    ) -> Result<ChunkedArray, CatalogError> {
+        for name in names {
+            let known = name.starts_with(SHARD_PREFIX) || ChunkCoord::parse(name, numbers).is_ok();
+            if !known {
+                return Err(Damage::new(&child(key, name)?, Fault::LinkCell).into());
+            }
+        }
+        ChunkedArray::of_children(self.fetch, key, attributes, names, numbers).await
+    }
+}
+
+/// The node of an attribute of links between chunks.
+struct ValueNode {
+    key: Key,
+    attributes: Attributes,
+    names: Arc<Vec<String>>,
+}
+
+/// Returns the cells of links between chunks, sorted by their keys as text.
+fn keyed(
+    cells: &ChunkedArray,
+    family: &LinkFamily,
+    arity: usize,
+    view: LinkView,
+) -> Vec<LinkCellSource> {
+    let mut keys = cells.chunks().unwrap_or_default();
+    keys.sort_by_cached_key(ToString::to_string);
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        let chunks: Vec<ChunkCoord> = key
+            .coords()
+            .chunks(arity.max(1))
+            .map(ChunkCoord::new)
+            .collect();
+        let leads = chunks.first().is_some_and(|first| {
+            let mut others = chunks.iter();
+            others.all(|other| other >= first)
+        });
+        // The copy of a link that starts in its least chunk represents the link.
+        if family.store == LinkStore::Duplicate && view == LinkView::Logical && !leads {
+            continue;
+        }
+        let mut pairs = chunks.iter().zip(chunks.iter().skip(1));
+        found.push(LinkCellSource {
+            is_inside: family.delta == Delta::INTRA && pairs.all(|(one, next)| one == next),
+            chunks: Some(chunks),
+            source: 0,
+            at: key,
+        });
+    }
+    found
+}
