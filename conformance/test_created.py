@@ -17,6 +17,7 @@ import json
 import numpy as np
 import pytest
 import zarr
+from zarr_vectors.types.points import read_points
 
 import created_twin
 from created_cases import CASES, built
@@ -130,3 +131,34 @@ def older_cell(root, family, chunk, rows, profile):
     coords = [int(one) for one in chunk.split(".")]
     origin = array.attrs.get("chunk_grid_origin", [0] * len(coords))
     return array[tuple(at - start for at, start in zip(coords, origin))][:rows].tobytes()
+
+
+def without_empty(index):
+    """Returns a fragment index of ranges without those that have no rows."""
+    fragments = int.from_bytes(index[8:12], "little")
+    words = (fragments + 63) // 64 * 8
+    ranges = np.frombuffer(index, "<i8", 2 * fragments, HEADER + words).reshape(-1, 2)
+    ranges = ranges[ranges[:, 1] > 0]
+    bits = np.zeros((len(ranges) + 63) // 64 * 64, bool)
+    bits[:len(ranges)] = True
+    header = index[:8] + np.array([len(ranges)] * 2, "<u4").tobytes()
+    return header + np.packbits(bits, bitorder="little").tobytes() + ranges.astype("<i8").tobytes() + bytes(4)
+
+
+def test_bins_without_points(zvf, tmp_path):
+    """The package takes the number of a fragment as that of its bin, so empty bins need fragments."""
+    points = np.array([[1, 1], [19, 19]], "f4")
+    bounds, box = "--bounds=0,0,19.5,19.5", ([15, 15], [19.4, 19.4])
+    store = tmp_path / "bins.zv"
+    zvf.create(store, {"positions": points}, "--kind", "points", "--chunk-shape", "20,20", "--bin-shape", "5,5", bounds)
+    read = lambda: read_points(str(store), bbox=box)["positions"].tolist()
+    assert read() == [[19, 19]]
+    array = zarr.open_array(str(store / "0/vertex_fragments"), mode="r+")
+    cells = array[...]
+    cells[0, 0] = without_empty(bytes(cells[0, 0]))
+    array[...] = cells
+    assert read() == [], "the package finds the points: write no fragments of empty bins"
+    # zvf reads both forms.
+    lower, upper = (",".join(map(str, corner)) for corner in box)
+    found = zvf.json("query", store, "--bbox", f"{lower},{upper}", "--no-seal", "--no-node-copy")
+    assert found["vertices"] == 1

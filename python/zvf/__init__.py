@@ -33,7 +33,16 @@ from ._errors import (
     NotFoundError,
     UnsupportedError,
 )
-from ._info import AttributeInfo, Counts, LevelInfo, Operator, Plan, StoreInfo
+from ._info import (
+    AttributeInfo,
+    Counts,
+    LevelInfo,
+    LinkInfo,
+    Operator,
+    Plan,
+    StoredLinks,
+    StoreInfo,
+)
 from ._options import (
     BatchOptions,
     CreateOptions,
@@ -100,6 +109,7 @@ __all__ = [
     "GeometryArrays",
     "InputError",
     "LevelInfo",
+    "LinkInfo",
     "MemoryLimitError",
     "MigrateOptions",
     "Migration",
@@ -123,6 +133,7 @@ __all__ = [
     "Seal",
     "Server",
     "StoreInfo",
+    "StoredLinks",
     "Table",
     "TaskPlan",
     "UnsupportedError",

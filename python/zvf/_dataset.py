@@ -16,7 +16,16 @@ from . import _zvf
 from ._async import awaited
 from ._errors import ConflictError, Error, NoSuchObjectError
 from ._geometry import array_of, columns, geometry, integers
-from ._info import AttributeInfo, Counts, LevelInfo, Operator, Plan, StoreInfo
+from ._info import (
+    AttributeInfo,
+    Counts,
+    LevelInfo,
+    LinkInfo,
+    Operator,
+    Plan,
+    StoredLinks,
+    StoreInfo,
+)
 from ._options import (
     BatchOptions,
     GeometryArrays,
@@ -34,6 +43,7 @@ from ._options import (
 from ._partition import Partition
 from ._picture import Picture
 from ._progress import Progress, shown
+from ._raw import values_of
 from ._reports import (
     AttributeReport,
     BuiltLevel,
@@ -105,6 +115,21 @@ class Dataset:
         return list(self._root["chunk_shape"])
 
     @property
+    def winding(self) -> str | None:
+        """The order of the corners of faces, seen from outside: ccw or cw; `None` without meshes."""
+        return self._root["winding"]
+
+    @property
+    def capabilities(self) -> list[str]:
+        """The capabilities that the root declares."""
+        return list(self._root["capabilities"])
+
+    @property
+    def conventions(self) -> dict[str, str]:
+        """The conventions that the root declares, by the name of the field."""
+        return dict(self._root["conventions"])
+
+    @property
     def crs(self) -> Any:
         """The coordinate reference system, as JSON."""
         return self._root["crs"]
@@ -146,6 +171,34 @@ class Dataset:
         [('vertex', 'fa', 'float64'), ('object', 'length', 'float32')]
         """
         return [AttributeInfo(**found) for found in self._raw.attributes(level)]
+
+    def link_info(self, level: int = 0) -> list[LinkInfo]:
+        """List the links of a level, by the level that they lead to. The store must support listing.
+
+        >>> zvf.create("pair.zv", kind="graphs", positions=np.eye(2), links=[[0, 1]])
+        >>> zvf.open("pair.zv").link_info()
+        [LinkInfo(delta=0, families={'0/links/0': 2}, attributes={})]
+        """
+        found = self._raw.link_info(level)
+        return [LinkInfo(delta, dict(nodes), dict(names)) for delta, nodes, names in found]
+
+    def stored_links(self, level: int = 0, delta: int = 0) -> list[StoredLinks]:
+        """Read all links of a level to the level `delta` levels on, as they are stored.
+
+        Returns one part for each node of `link_info`. `query` returns links by rows of its result
+        instead.
+
+        >>> zvf.open("pair.zv").stored_links()[0].rows
+        array([[0, 1]])
+        """
+        parts = []
+        for ends, chunks, rows, columns in self._raw.stored_links(level, delta):
+            links = len(rows) // max(ends, 1)
+            arity = len(chunks) // max(len(rows), 1)
+            values = {column[0]: values_of(column) for column in columns}
+            shape = (links, ends)
+            parts.append(StoredLinks(chunks.reshape(*shape, arity), rows.reshape(shape), values))
+        return parts
 
     def query(self, **options: Unpack[QueryOptions]) -> Result:
         """Run a query and return its whole result. `QueryOptions` lists the arguments.

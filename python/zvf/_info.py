@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,31 @@ class AttributeInfo:
     """Names of the channels, if any."""
     unit: str | None
     """Unit, if any."""
+
+
+@dataclass(frozen=True)
+class LinkInfo:
+    """The links of a level to one level, or inside it."""
+
+    delta: int
+    """The other level minus this one: 0 for links inside the level, positive for coarser levels."""
+    families: dict[str, int]
+    """The number of ends of a link, by the node of the links."""
+    attributes: dict[str, list[str]]
+    """The nodes of the values of each attribute, by name."""
+
+
+@dataclass(frozen=True)
+class StoredLinks:
+    """Links of one node as they are stored."""
+
+    chunks: NDArray[np.int64]
+    """The coordinates of the chunk of each end: links, ends, coordinates."""
+    rows: NDArray[np.int64]
+    """The row of each end in its chunk: links, ends. Of links to another level, the first end is in
+    this level."""
+    attributes: dict[str, NDArray[Any]]
+    """The attributes by name, with a row for each link."""
 
 
 @dataclass(frozen=True)

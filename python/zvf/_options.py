@@ -317,6 +317,8 @@ class CreateOptions(TypedDict, total=False):
     """Reads that the size of chunks is chosen for."""
     directed: bool
     """Declare that the links of a graph have a direction; those of skeletons always have one."""
+    winding: Literal["ccw", "cw"]
+    """Order of the corners of the faces of a mesh, seen from outside; ccw unless given."""
     duplicate: bool
     """Store a link between chunks in both of them."""
     step_links: bool

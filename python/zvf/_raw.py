@@ -19,6 +19,9 @@ class RawRoot(TypedDict):
     axes: list[tuple[str, str | None]]
     bounds: tuple[list[float], list[float]] | None
     chunk_shape: list[float]
+    winding: str | None
+    capabilities: list[str]
+    conventions: dict[str, str]
     crs: Any
     levels: list[int]
     notes: list[str]

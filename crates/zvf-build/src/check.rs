@@ -97,6 +97,9 @@ fn check_columns(
         return Err(BuildError::TooManyVertices(vertices));
     }
     check_forms(geometry, design)?;
+    if design.winding.is_some() && !design.kind.has_faces() {
+        return Err(BuildError::NoWinding(kind));
+    }
     let paths = design.kind.is_paths();
     match (&geometry.part_offsets, paths) {
         (None, true) => return Err(needs(kind, "part_offsets")),
@@ -160,6 +163,10 @@ fn check_columns(
     if let Some(scope) = scopes.find(|scope| !SCOPES.contains(&scope.as_str())) {
         return Err(BuildError::AttributeScope(scope.clone()));
     }
+    check_axes(geometry, design)
+}
+
+fn check_axes(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     if let Some(axes) = &design.axes {
         let (expected, found) = (geometry.axes(), axes.len());
         if expected != found {

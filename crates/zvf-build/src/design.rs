@@ -9,7 +9,7 @@ use zvf_model::{
     generation::Generation,
     layout::{Layout, LevelKeys},
     level::LevelId,
-    root::AttributeDeclarations,
+    root::{AttributeDeclarations, WindingOrder},
     version::Version,
     zarr::CellCompression,
 };
@@ -217,6 +217,9 @@ pub struct Design {
     /// 0.9. Readers take these steps from the object manifests; with small chunks the links are
     /// most of the files.
     pub step_links: bool,
+    /// Order of the corners of the faces of a mesh, seen from outside; counter-clockwise if `None`. Faces
+    /// are stored as they are.
+    pub winding: Option<WindingOrder>,
     /// Form of the object index.
     pub object_index: ManifestForm,
     /// Lower and upper bound of each axis; `None` takes the extent of the vertices.
@@ -265,6 +268,7 @@ impl Design {
             directed: false,
             duplicate: false,
             step_links: false,
+            winding: None,
             object_index: ManifestForm::default(),
             bounds: None,
             out_of_bounds: OutOfBounds::default(),
@@ -372,6 +376,7 @@ impl Design {
         headers: BTreeMap<String, Map<String, Value>>,
         parametric: FormulaSet,
         step_links: bool,
+        winding: WindingOrder,
     }
 
     /// Sets the lower and the upper bound of each axis.

@@ -333,6 +333,9 @@ pub enum BuildError {
     /// The chunks of an array are too far apart for its grid.
     #[error("the chunks of {0} are too far apart for one array; use larger chunks")]
     ChunksTooFarApart(String),
+    /// Only faces have an order of corners.
+    #[error("{0} have no faces, so they have no winding; only meshes do")]
+    NoWinding(&'static str),
     /// The profile supports neither directed nor duplicated links.
     #[error("profile {0} supports neither directed nor duplicated links")]
     LinkPolicy(&'static str),

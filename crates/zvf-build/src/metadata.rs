@@ -9,14 +9,14 @@ use zvf_model::{
     metadata::Attributes,
     root::{
         Axis, CrossChunkStrategy, DENSE_LAYOUT, DENSE_MANIFESTS, LinksConvention,
-        MultiscaleDataset, ObjectIndexConvention, RootMetadata,
+        MultiscaleDataset, ObjectIndexConvention, RootMetadata, WindingOrder,
     },
     word::Word,
     zarr::{Array, Codec, Codecs, DataType},
 };
 
 use crate::{
-    CellCompression,
+    CellCompression, GeometryKind,
     design::{AxisSpec, Design, ManifestForm, Profile},
     spatial_layout::{ArrayGrid, SpatialLayout},
 };
@@ -41,6 +41,10 @@ pub(crate) fn root(design: &Design, space: &SpatialLayout, axes: &[AxisSpec]) ->
     root.links_convention = Some(Word::Known(LinksConvention::of(design.kind)));
     root.object_index_convention = Some(Word::Known(ObjectIndexConvention::Standard));
     root.cross_chunk_strategy = Some(Word::Known(CrossChunkStrategy::ExplicitLinks));
+    // The default is stored where documents name the field; zarr-vectors 0.9.2 does not know it.
+    let winding = design.winding.unwrap_or_default();
+    let has_winding = winding != WindingOrder::default() || design.profile != Profile::V09;
+    root.winding_order = (design.kind.has_faces() && has_winding).then_some(Word::Known(winding));
     root.base_bin_shape = space.bins.as_ref().map(|bins| bins.shape().clone());
     let specs: Attributes = design
         .attribute_specs

@@ -212,6 +212,9 @@ struct AttributeCells {
 enum LinkCellForm {
     /// Rows.
     Flat(Dtype),
+    /// Rows, or rows in groups if the cell starts with a header of groups: links inside chunks of a
+    /// level without fragments of links, which would declare the groups.
+    MaybeGroups,
     /// Rows in groups.
     Groups(Dtype, RowForm),
     /// One permuted row per group.

@@ -15,7 +15,7 @@ use zvf_model::{
     draco::DracoError,
     fetch::{AnyArray, BoxFuture, FetchProblem},
     grid::ChunkCoord,
-    layout::{ArrayRole, CrossChunkForm},
+    layout::{ArrayRole, CrossChunkForm, Layout},
     word::Word,
 };
 
@@ -175,9 +175,9 @@ impl Names {
     }
 }
 
-fn folder(scope: Scope) -> &'static str {
+fn folder(layout: &Layout, scope: Scope) -> &'static str {
     match scope {
-        Scope::Vertex => "vertex_attributes",
+        Scope::Vertex => layout.names.vertex_attributes,
         Scope::Fragment => "fragment_attributes",
         Scope::Link => "link_attributes",
         Scope::Object => "object_attributes",
@@ -199,7 +199,7 @@ impl Catalog<'_> {
     ) -> BoxFuture<'f, Result<Arc<Vec<String>>, CatalogError>> {
         Box::pin(async move {
             let node = Self::node_of(level)?;
-            let names = child(&node, folder(scope))?;
+            let names = child(&node, folder(self.layout, scope))?;
             if scope != Scope::Link || self.layout.cross_chunk == CrossChunkForm::Links {
                 return self.children(level, &names).await;
             }
@@ -365,11 +365,12 @@ impl Catalog<'_> {
     ///
     /// Returns [`CatalogError::Name`] if the name cannot be part of a key.
     pub fn absent_attribute(
+        &self,
         level: &Level,
         scope: Scope,
         name: &str,
     ) -> Result<CatalogError, CatalogError> {
-        let folder = child(&Self::node_of(level)?, folder(scope))?;
+        let folder = child(&Self::node_of(level)?, folder(self.layout, scope))?;
         Ok(if level.lists(&folder, name) {
             Damage::new(&child(&folder, name)?, Fault::Missing).into()
         } else {
@@ -394,7 +395,7 @@ impl Catalog<'_> {
                 _ => ArrayRole::VertexAttribute(name),
             };
             let Some(family) = self.chunked_array(level, &part).await? else {
-                return Err(Self::absent_attribute(level, scope, name)?);
+                return Err(self.absent_attribute(level, scope, name)?);
             };
             let metadata = CellAttribute::parse(&family.node, &family.attributes)?.value;
             Ok(ChunkAttribute {

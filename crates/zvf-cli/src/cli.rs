@@ -4,6 +4,7 @@ use std::{
     error::Error,
     ffi::OsString,
     io::{self, Write},
+    path::Path,
     pin::Pin,
     process::ExitCode,
     time::Duration,
@@ -34,6 +35,7 @@ use crate::{
         edit::{self, EditArgs},
         export::{self, ExportArgs},
         info::{self, InfoArgs},
+        links::{self, LinksArgs},
         man::{self, ManArgs},
         migrate::{self, MigrateArgs},
         pyramid::{self, PyramidArgs},
@@ -79,6 +81,7 @@ enum Command {
     #[cfg(feature = "render")]
     Demo(DemoArgs),
     Info(InfoArgs),
+    Links(LinksArgs),
     Query(Box<QueryArgs>),
     Validate(ValidateArgs),
     Create(Box<CreateArgs>),
@@ -110,7 +113,17 @@ enum Command {
 /// usage, and 130 or 143 after SIGINT or SIGTERM.
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
-    ExitCode::from(run_arguments(std::env::args_os().collect()))
+    ExitCode::from(run_arguments(of_program(std::env::args_os().collect())))
+}
+
+/// Returns the arguments of the command `zvf tet` if the program is called as `tet`, through a link of
+/// that name, as the examples of the Tetration format have it.
+fn of_program(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let name = arguments.first().map(Path::new).and_then(Path::file_stem);
+    if name.is_some_and(|name| name == "tet") {
+        arguments.insert(1, "tet".into());
+    }
+    arguments
 }
 
 /// Runs a command line, and ends the process with SIGINT or SIGTERM unless the command handles them.
@@ -135,7 +148,7 @@ fn handles_signals(command: &Command) -> bool {
 /// Parses a command line. The process starts again for a command with a bound on memory, unless its
 /// own arguments are others: then it is a program that calls the command.
 fn parse_arguments(arguments: Vec<OsString>) -> Cli {
-    let own: Vec<OsString> = std::env::args_os().collect();
+    let own = of_program(std::env::args_os().collect());
     let is_own = own.ends_with(arguments.get(1..).unwrap_or_default());
     let cli = parsed(arguments);
     if let Some(kept) = kept_blocks(&cli.command).filter(|_| is_own) {
@@ -247,6 +260,7 @@ fn dispatch(command: Command) -> Result<CommandOutcome, Box<dyn Error>> {
         #[cfg(feature = "render")]
         Command::Demo(args) => block_on(demo::run(&args)),
         Command::Info(args) => block_on(info::run(&args)),
+        Command::Links(args) => block_on(links::run(&args)),
         Command::Query(args) => block_on(query::run(&args)),
         Command::Validate(args) => block_on(validate::run(&args)),
         Command::Create(args) => block_on(create::run(&args)),

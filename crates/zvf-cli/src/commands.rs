@@ -13,6 +13,7 @@ pub(crate) mod doctor;
 pub(crate) mod edit;
 pub(crate) mod export;
 pub(crate) mod info;
+pub(crate) mod links;
 pub(crate) mod man;
 pub mod migrate;
 pub mod pyramid;

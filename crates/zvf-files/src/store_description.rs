@@ -15,6 +15,7 @@
 //! | `axes` | list of objects with `name`, `type` and `unit` |
 //! | `crs` | coordinate reference system, as stored |
 //! | `name` | name of the collection |
+//! | `winding_order` | order of the corners of faces, as in the root of the store |
 //! | `attributes` | units, descriptions and channel names of attributes, by scope and name |
 //! | `headers` | headers of source files, by format |
 //! | `transaction` | number of the transaction to which row ids belong |
@@ -22,7 +23,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use zvf::{AttributeDeclarations, AxisSpec, Column, Design, Scope};
+use zvf::{AttributeDeclarations, AxisSpec, Column, Design, GeometryKind, Scope, WindingOrder};
 use zvf_model::grid::Bounds;
 
 use crate::{FileDescription, FileHeader};
@@ -42,6 +43,8 @@ pub struct StoreDescription {
     pub bounds: Option<Bounds>,
     /// Name of the collection.
     pub name: Option<String>,
+    /// Order of the corners of faces.
+    pub winding: Option<WindingOrder>,
     /// Units, descriptions and channel names of attributes.
     pub attributes: AttributeDeclarations,
     /// Headers of source files, by format.
@@ -80,6 +83,7 @@ impl StoreDescription {
         let is_empty = self.axes.is_empty()
             && self.crs.is_none()
             && self.name.is_none()
+            && self.winding.is_none()
             && self.attributes.is_empty()
             && self.headers.is_empty()
             && self.transaction.is_none();
@@ -105,6 +109,9 @@ impl StoreDescription {
         }
         if let Some(name) = &self.name {
             put("name", name.clone().into());
+        }
+        if let Some(winding) = self.winding {
+            put("winding_order", winding.as_str().into());
         }
         if !self.attributes.is_empty() {
             put("attributes", json!(self.attributes));
@@ -140,6 +147,10 @@ impl StoreDescription {
         if let Some(transaction) = object.get("transaction") {
             let number = transaction.as_u64().ok_or("transaction is not a number")?;
             description.transaction = Some(number);
+        }
+        if let Some(word) = string(&object, "winding_order")? {
+            let winding = WindingOrder::of_word(&word);
+            description.winding = Some(winding.ok_or("winding_order is neither ccw nor cw")?);
         }
         if let Some(axes) = object.get("axes") {
             let axes = axes.as_array().ok_or("axes is not a list")?;
@@ -188,6 +199,9 @@ impl StoreDescription {
         }
         if design.name.is_none() {
             design.name.clone_from(&self.name);
+        }
+        if design.winding.is_none() && design.kind.has_faces() {
+            design.winding = self.winding;
         }
         if design.headers.is_empty() {
             design.headers.clone_from(&self.headers);

@@ -9,6 +9,7 @@
 //! | cell | bytes | type |
 //! |---|---|---|
 //! | `links/0/<chunk>` (0.6–0.8); `links/0/<offsets>` with all offsets zero, `links/0/self` (0.9) | plain rows; the `link_fragments` blob beside them groups them | [`LinkRows`] |
+//! | `links/0/<chunk>` without `link_fragments`, as in the 0.4 schema | ragged blob of plain rows, or plain rows | [`LinkRows::parse_maybe_grouped`] |
 //! | `links/<±N>/<chunk>` (0.6–0.8); `links/<±N>/<offsets>` (0.9) | [ragged blob](crate::ragged) of plain rows | [`RaggedLinks`] |
 //! | `links/0/<offsets>` (0.9), some offset not zero | ragged blob of permuted rows; of plain ones in a family that is directed and canonical | [`RaggedLinks`] |
 //! | `cross_chunk_links/<delta>/<cell key>` (0.8) | ragged blob of permuted rows, one record a group | [`CrossChunkCell`] |

@@ -28,7 +28,7 @@ use zvf_format::numeric::Kind;
 
 use crate::{
     generation::Generation,
-    layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, TableForm},
+    layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, PartNames, TableForm},
     metadata::{Attributes, Excerpt},
     version::Version,
     zarr::{DataType, Node},
@@ -114,8 +114,10 @@ pub struct Evidence {
     pub composite_links: Option<NodeForm>,
     /// `parametric/objects`.
     pub parametric_objects: Option<NodeForm>,
-    /// `<level>/groups`.
+    /// `<level>/groups`, or the node of the name in `names`.
     pub groups: Option<NodeForm>,
+    /// The names of parts, from the children of the level; those that writers use if unknown.
+    pub names: Option<PartNames>,
     /// `true` if `<level>/fragment_attributes` exists.
     pub fragment_attributes: bool,
 }
@@ -393,6 +395,7 @@ impl Evidence {
 
     fn inspect_objects(&self, candidates: &mut CandidateGenerations, forms: &mut Forms) {
         use Generation::{V0_6, V0_7, V0_8_0, V0_8_1, V0_9};
+        forms.names = self.names;
         if let Some(attributes) = &self.object_index {
             match attributes.get("layout").and_then(Value::as_str) {
                 Some("vlen_manifests_v2") => {
@@ -421,6 +424,11 @@ impl Evidence {
             let Some(form) = form else {
                 continue;
             };
+            if node == GROUPS && matches!(form, NodeForm::Numbers { rank: 2 }) {
+                // Members by group, as documents have them: no writer of a generation does.
+                forms.groups = Some(TableForm::Array);
+                continue;
+            }
             let (form, low, high) = match form {
                 NodeForm::Group => (TableForm::Child, V0_6, V0_8_0),
                 _ => (TableForm::Array, V0_8_1, V0_9),
@@ -436,6 +444,30 @@ impl Evidence {
             candidates.prefer("fragment_attributes", V0_8_0, V0_9);
         }
     }
+}
+
+/// Returns the names of the parts of a level with these children: those of the documents where it
+/// lacks those of the writers.
+pub fn part_names<'a>(children: impl IntoIterator<Item = &'a str>) -> PartNames {
+    let (written, documented) = (PartNames::WRITTEN, PartNames::DOCUMENTED);
+    let mut names = written;
+    let (mut has_attributes, mut has_groups) = (false, false);
+    for child in children {
+        has_attributes |= child == written.vertex_attributes;
+        has_groups |= child == written.groups;
+        if child == documented.vertex_attributes {
+            names.vertex_attributes = documented.vertex_attributes;
+        } else if child == documented.groups {
+            names.groups = documented.groups;
+        }
+    }
+    if has_attributes {
+        names.vertex_attributes = written.vertex_attributes;
+    }
+    if has_groups {
+        names.groups = written.groups;
+    }
+    names
 }
 
 impl FamilyForm {

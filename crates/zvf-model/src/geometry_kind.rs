@@ -53,4 +53,9 @@ impl GeometryKind {
     pub fn is_linked(self) -> bool {
         matches!(self, Self::Skeletons | Self::Graphs | Self::Mesh)
     }
+
+    /// Returns whether links are faces, which have an order of corners.
+    pub fn has_faces(self) -> bool {
+        matches!(self, Self::Mesh)
+    }
 }

@@ -52,6 +52,41 @@ pub struct Layout {
     pub tables: TableForm,
     /// Groups.
     pub groups: TableForm,
+    /// Names of parts.
+    pub names: PartNames,
+}
+
+/// Names of parts of a level that documents of the format call otherwise than its writers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartNames {
+    /// Folder of the attributes of vertices.
+    pub vertex_attributes: &'static str,
+    /// Groups of objects.
+    pub groups: &'static str,
+}
+
+impl PartNames {
+    /// The names that writers use.
+    pub const WRITTEN: Self = Self {
+        vertex_attributes: VERTEX_ATTRIBUTES,
+        groups: GROUPS,
+    };
+    /// The names in the description of chunk arrays.
+    pub const DOCUMENTED: Self = Self {
+        vertex_attributes: "attributes",
+        groups: "groupings",
+    };
+
+    /// Returns the name that writers use for the child of a level.
+    pub fn written<'a>(&self, name: &'a str) -> &'a str {
+        if name == self.vertex_attributes {
+            VERTEX_ATTRIBUTES
+        } else if name == self.groups {
+            GROUPS
+        } else {
+            name
+        }
+    }
 }
 
 /// Storage of the cells of a part.
@@ -421,6 +456,7 @@ impl Layout {
                 object_index: ObjectIndexForm::Open,
                 tables: TableForm::Child,
                 groups: TableForm::Child,
+                names: PartNames::WRITTEN,
             },
             Generation::V0_7 => Self {
                 generation,
@@ -446,6 +482,7 @@ impl Layout {
                 object_index: ObjectIndexForm::ManifestsWithIds,
                 tables: TableForm::Array,
                 groups: TableForm::Array,
+                names: PartNames::WRITTEN,
             },
         }
     }
@@ -509,7 +546,7 @@ impl Layout {
             ArrayRole::Vertices => below(&[VERTICES])?,
             ArrayRole::VertexFragments => below(&[VERTEX_FRAGMENTS])?,
             ArrayRole::LinkFragments => below(&[LINK_FRAGMENTS])?,
-            ArrayRole::VertexAttribute(name) => below(&[VERTEX_ATTRIBUTES, name])?,
+            ArrayRole::VertexAttribute(name) => below(&[self.names.vertex_attributes, name])?,
             ArrayRole::FragmentAttribute(name) => below(&[FRAGMENT_ATTRIBUTES, name])?,
             ArrayRole::LinkFamily(delta) => below(&[LINKS, &delta.to_string()])?,
             ArrayRole::Links(delta, offsets) => {
@@ -544,7 +581,7 @@ impl Layout {
             ArrayRole::ObjectAttribute(name) | ArrayRole::PresentMask(name) => {
                 below(&[OBJECT_ATTRIBUTES, name])?
             }
-            ArrayRole::Groups | ArrayRole::GroupOffsets => below(&[GROUPS])?,
+            ArrayRole::Groups | ArrayRole::GroupOffsets => below(&[self.names.groups])?,
             ArrayRole::GroupAttribute(name) => below(&[GROUP_ATTRIBUTES, name])?,
             ArrayRole::CompositeVertices(kind) => below(&[&format!("vertices_{kind}")])?,
             ArrayRole::CompositeLinks(kind) => below(&[&format!("links_{kind}")])?,

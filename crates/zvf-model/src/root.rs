@@ -70,6 +70,16 @@ words! {
 }
 
 words! {
+    /// Order of the corners of faces, seen from outside of the surface.
+    pub enum WindingOrder as "an order of the corners of faces" {
+        /// Normals by the right-hand rule point outward.
+        CounterClockwise = "ccw",
+        /// Normals by the right-hand rule point inward.
+        Clockwise = "cw",
+    }
+}
+
+words! {
     /// Links between levels that are stored. An absent field stands for both directions.
     pub enum CrossLevel as "a storage of links between levels" {
         /// No links.
@@ -110,6 +120,13 @@ impl Default for CrossChunkStrategy {
     /// Returns the value that an absent field stands for.
     fn default() -> Self {
         Self::ExplicitLinks
+    }
+}
+
+impl Default for WindingOrder {
+    /// Returns the value that an absent field stands for.
+    fn default() -> Self {
+        Self::CounterClockwise
     }
 }
 
@@ -440,6 +457,8 @@ pub struct RootMetadata {
     pub object_index_convention: Option<Word<ObjectIndexConvention>>,
     /// Storage of connections between chunks.
     pub cross_chunk_strategy: Option<Word<CrossChunkStrategy>>,
+    /// Order of the corners of faces. Read from the block, or from the attributes of the root beside it.
+    pub winding_order: Option<Word<WindingOrder>>,
     /// Maximum number of levels that links span, −1 for all.
     pub cross_level_depth: Option<i32>,
     /// Stored links between levels.
@@ -478,6 +497,7 @@ const VERSION: &str = "zv_version";
 const CAPABILITIES: &str = "format_capabilities";
 const REQUIRED: &str = "required_capabilities";
 const BOUNDS: &str = "bounds";
+const WINDING_ORDER: &str = "winding_order";
 const CROSS_LEVEL_DEPTH: &str = "cross_level_depth";
 const CROSS_LEVEL_STORAGE: &str = "cross_level_storage";
 const SHARD_LAYOUT: &str = "shard_layout";
@@ -496,6 +516,7 @@ const MEMBERS: &[&str] = &[
     "links_convention",
     "object_index_convention",
     "cross_chunk_strategy",
+    WINDING_ORDER,
     CROSS_LEVEL_DEPTH,
     CROSS_LEVEL_STORAGE,
     "reduction_factor",
@@ -505,7 +526,7 @@ const MEMBERS: &[&str] = &[
     "shard_shape",
     "manifest_layout",
 ];
-const BESIDE: &[&str] = &[BLOCK, MULTISCALES, SHARD_LAYOUT, SHARD_SIZE];
+const BESIDE: &[&str] = &[BLOCK, MULTISCALES, WINDING_ORDER, SHARD_LAYOUT, SHARD_SIZE];
 
 /// Capability of stores whose objects keep their ids in coarser levels.
 pub const PRESERVED_OBJECT_IDS: &str = "preserved_object_ids";
@@ -544,6 +565,7 @@ impl RootMetadata {
             links_convention: None,
             object_index_convention: None,
             cross_chunk_strategy: None,
+            winding_order: None,
             cross_level_depth: None,
             cross_level_storage: None,
             reduction_factor: None,
@@ -571,6 +593,7 @@ impl RootMetadata {
         let links = self.links_convention.as_ref();
         let objects = self.object_index_convention.as_ref();
         let cross_chunk = self.cross_chunk_strategy.as_ref();
+        let winding = self.winding_order.as_ref();
         let cross_level = self.cross_level_storage.as_ref();
         let bin = self.base_bin_shape.as_ref();
         let block = JsonMembers::default()
@@ -584,6 +607,7 @@ impl RootMetadata {
             .with_some("links_convention", links.map(Word::as_str))
             .with_some("object_index_convention", objects.map(Word::as_str))
             .with_some("cross_chunk_strategy", cross_chunk.map(Word::as_str))
+            .with_some(WINDING_ORDER, winding.map(Word::as_str))
             .with_some("base_bin_shape", bin.map(ChunkShape::extents))
             .with_some("attribute_specs", self.attribute_specs.clone())
             .with_some(CROSS_LEVEL_DEPTH, self.cross_level_depth)
@@ -671,6 +695,7 @@ impl RootMetadata {
         };
         let reduction = |at: &JsonField<'_>| at.unsigned(2, u64::MAX);
         let offset = |at: &JsonField<'_>| at.exactly(rank, JsonField::number);
+        let winding = block.get(WINDING_ORDER).map_or(&fields, |_| &block);
         Ok(Self {
             version,
             capabilities: capabilities.unwrap_or_default(),
@@ -682,6 +707,7 @@ impl RootMetadata {
             links_convention: notes.word(&block, "links_convention"),
             object_index_convention: notes.word(&block, "object_index_convention"),
             cross_chunk_strategy: notes.word(&block, "cross_chunk_strategy"),
+            winding_order: notes.word(winding, WINDING_ORDER),
             cross_level_depth: notes.field(&block, CROSS_LEVEL_DEPTH, depth),
             cross_level_storage: notes.word(&block, CROSS_LEVEL_STORAGE),
             reduction_factor: notes.field(&block, "reduction_factor", reduction),
@@ -717,6 +743,12 @@ impl RootMetadata {
     /// Returns the first declared kind of geometry, if the format defines it.
     pub fn first_kind(&self) -> Option<GeometryKind> {
         self.geometry_kinds.first()?.known()
+    }
+
+    /// Returns the order of the corners of faces; the default if the declared word is unknown.
+    pub fn winding(&self) -> WindingOrder {
+        let declared = self.winding_order.as_ref();
+        declared.and_then(Word::known).unwrap_or_default()
     }
 
     /// Returns whether the root declares a kind of geometry.

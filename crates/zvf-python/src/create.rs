@@ -14,7 +14,7 @@ use pyo3::{
 use zvf::{
     AxisSpec, CellChecksums, CellCompression, Column, ColumnValues, CreateOptions, Design,
     Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, ShardingPolicy,
-    WriteReport, numeric::Kind,
+    WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
     FileReadOptions, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
@@ -373,6 +373,7 @@ pub(crate) fn design(
     }
     design.directed = given.get("directed")?.unwrap_or(design.directed);
     design.duplicate = given.get("duplicate")?.unwrap_or(design.duplicate);
+    design.winding = given.word("winding", WindingOrder::of_word, "ccw or cw")?;
     design.step_links = given.get("step_links")?.unwrap_or(design.step_links);
     Ok(design)
 }

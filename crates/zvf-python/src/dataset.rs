@@ -10,15 +10,19 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
-use zvf::{BatchOptions, Follow, LevelId, OpenOptions, OperatorReport};
+use zvf::{BatchOptions, Follow, LevelId, OpenOptions, OperatorReport, Word};
 
 use crate::{
     batches::PyBatches,
+    columns::{array, attributes, indices},
     engine,
     options::{Keywords, from_json},
     progress::ProgressCallback,
     query, result,
 };
+
+/// A delta, nodes with the number of ends of a link, and attributes with the nodes of their values.
+type LinkList = (i32, Vec<(String, usize)>, Vec<(String, Vec<String>)>);
 
 /// An open store. `zvf.Dataset` documents the methods.
 #[pyclass(frozen, module = "zvf._zvf", name = "Dataset")]
@@ -168,6 +172,35 @@ impl PyDataset {
         let bounds = bounds.map(|bounds| (bounds.lower().to_vec(), bounds.upper().to_vec()));
         found.set_item("bounds", bounds)?;
         found.set_item("chunk_shape", root.chunk_shape.extents())?;
+        let winding = root.kinds().any(zvf::GeometryKind::has_faces);
+        let winding = winding.then(|| root.winding().as_str());
+        found.set_item("winding", winding)?;
+        found.set_item("capabilities", root.capabilities.clone())?;
+        let conventions = PyDict::new(py);
+        let word = |word: Option<&str>| word.map(str::to_owned);
+        for (name, word) in [
+            (
+                "links_convention",
+                word(root.links_convention.as_ref().map(Word::as_str)),
+            ),
+            (
+                "object_index_convention",
+                word(root.object_index_convention.as_ref().map(Word::as_str)),
+            ),
+            (
+                "cross_chunk_strategy",
+                word(root.cross_chunk_strategy.as_ref().map(Word::as_str)),
+            ),
+            (
+                "cross_level_storage",
+                word(root.cross_level_storage.as_ref().map(Word::as_str)),
+            ),
+        ] {
+            if let Some(word) = word {
+                conventions.set_item(name, word)?;
+            }
+        }
+        found.set_item("conventions", conventions)?;
         let crs = root
             .crs
             .as_ref()
@@ -220,6 +253,55 @@ impl PyDataset {
             list.append(row)?;
         }
         Ok(list)
+    }
+
+    /// Lists the links of a level: delta, nodes with the number of ends, attributes with their nodes.
+    fn link_info(&self, py: Python<'_>, level: u32) -> PyResult<Vec<LinkList>> {
+        let found = engine::run(py, self.current().link_info(LevelId::new(level)))?;
+        let texts = |keys: Vec<zvf_model::key::Key>| texts(&keys);
+        let lists = found.into_iter().map(|links| {
+            let families = links.families.into_iter();
+            let attributes = links.attributes.into_iter();
+            (
+                links.delta,
+                families
+                    .map(|(key, ends)| (key.to_string(), ends))
+                    .collect(),
+                attributes.map(|(name, keys)| (name, texts(keys))).collect(),
+            )
+        });
+        Ok(lists.collect())
+    }
+
+    /// Returns the links of each family as stored: number of ends, coordinates of the chunk of each end,
+    /// row of each end, attributes.
+    fn stored_links<'py>(
+        &self,
+        py: Python<'py>,
+        level: u32,
+        delta: i32,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let dataset = self.current();
+        let links = dataset.stored_links(LevelId::new(level), delta);
+        let found = engine::run(py, links)?;
+        let families = found.into_iter().flat_map(|links| links.families);
+        families
+            .map(|family| {
+                let ends = (0..family.len()).flat_map(|link| family.ends_of(link));
+                let (mut chunks, mut rows) = (Vec::new(), Vec::new());
+                for (chunk, row) in ends {
+                    chunks.extend_from_slice(chunk.coords());
+                    rows.push(row);
+                }
+                (
+                    family.width,
+                    array(py, chunks)?,
+                    indices(py, rows)?,
+                    attributes(py, family.attributes)?,
+                )
+                    .into_pyobject(py)
+            })
+            .collect()
     }
 
     /// Runs a query.

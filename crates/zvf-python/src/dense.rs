@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf_dense::{
-    ByteSource, DenseArray, DenseError, FileSource, Hyperslab, MemorySource,
+    ByteSource, DenseArray, DenseError, FileSource, Hyperslab, MappedFile, MemorySource,
     b2nd::{B2nd, DEFAULT_BUDGET, DIRECTORY_FRAME},
     nifti::NiftiArray,
     npy::NpyArray,
@@ -108,7 +108,8 @@ pub(crate) fn open_array(
             bytes: memory,
             bps: None,
         };
-        let tet = TetFile::open(source(file)?, TetOptions { budget })?;
+        // Only the spans of the payloads that a read touches are loaded.
+        let tet = TetFile::open(Arc::new(MappedFile::open(file)?), TetOptions { budget })?;
         Box::new(match (dataset, tet.datasets()) {
             (Some(name), _) => tet.dataset(name)?,
             (None, [_]) => tet

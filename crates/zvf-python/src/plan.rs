@@ -123,11 +123,12 @@ impl PyTaskPlan {
 
     #[expect(clippy::needless_pass_by_value, reason = "extracted from a list")]
     fn advance(&self, py: Python<'_>, shares: Option<Vec<usize>>) -> PyResult<Self> {
-        let next = match &shares {
-            None => self.plan.advance(&self.open),
-            Some(shares) => self.plan.advance_with(shares, &self.open),
-        };
-        let plan = engine::run(py, next)?;
+        let plan = engine::run(py, async {
+            match &shares {
+                None => self.plan.advance(&self.open).await,
+                Some(shares) => self.plan.advance_with(shares, &self.open).await,
+            }
+        })?;
         let open = self.open.clone();
         Ok(Self { plan, open })
     }

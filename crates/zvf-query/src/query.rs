@@ -98,6 +98,9 @@ pub struct Query {
     /// Returns the [address](crate::QueryResult::row_ids) of each vertex. Requires level 0, and no
     /// new vertices on a border.
     pub row_ids: bool,
+    /// Returns the corners of faces counter-clockwise, seen from outside, as files and pictures of
+    /// surfaces have them; otherwise in the [order](zvf_model::root::WindingOrder) of the store.
+    pub counter_clockwise: bool,
     /// Reads an additive level alone, without the coarser levels that complete it.
     pub own_level: bool,
     /// Skips damaged parts and lists them in
@@ -263,6 +266,7 @@ impl Default for Query {
             drill: None,
             geometry: None,
             row_ids: false,
+            counter_clockwise: false,
             own_level: false,
             keep_going: false,
         }
@@ -376,6 +380,7 @@ impl Query {
 
     zvf_model::setters! {
         chunked_by: serde_json::Value,
+        counter_clockwise: bool,
         keep_going: bool,
         own_level: bool,
         predicate_mode: Mode,

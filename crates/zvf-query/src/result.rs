@@ -173,6 +173,19 @@ impl Links {
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
+
+    /// Reverses the order of the corners of faces, except for the first. Edges stay as they are.
+    pub(crate) fn turn_faces(&mut self) {
+        let width = usize::try_from(self.width).unwrap_or(usize::MAX);
+        if width < 3 {
+            return;
+        }
+        for face in self.ends.chunks_exact_mut(width) {
+            if let Some(others) = face.get_mut(1..) {
+                others.reverse();
+            }
+        }
+    }
 }
 
 /// The contribution of a level to a result.

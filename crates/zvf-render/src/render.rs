@@ -315,7 +315,10 @@ fn query(options: &RenderOptions, source: &Source) -> Query {
         Source::Attribute(scope, name) => Selection::Named(vec![(*scope, name.clone())]),
         _ => Selection::none(),
     };
-    let mut query = Query::new().level(level).columns(columns);
+    let mut query = Query::new()
+        .level(level)
+        .columns(columns)
+        .counter_clockwise(true);
     if let Some(bbox) = &options.bbox {
         query = query.region(*bbox).mode(Mode::Clip);
     }

@@ -250,6 +250,9 @@ impl<'a> LayerInput<'a> {
             }
         };
         let level = LevelChoice::Number(self.level);
-        Query::new().columns(columns).level(level)
+        Query::new()
+            .columns(columns)
+            .level(level)
+            .counter_clockwise(true)
     }
 }

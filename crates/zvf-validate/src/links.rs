@@ -64,6 +64,9 @@ pub(crate) enum LinkStorage {
 enum LinkEncoding {
     /// Rows.
     Flat(Dtype),
+    /// Rows, or rows in groups if the cell starts with a header of groups, in a level without
+    /// fragments of links.
+    MaybeGroups,
     /// Rows in groups.
     Groups(Dtype, RowForm),
     /// One permuted row per group.

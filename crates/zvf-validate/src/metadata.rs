@@ -27,6 +27,8 @@ mod scales;
 mod tables;
 mod tags;
 
+pub(crate) use capabilities::check_links;
+
 /// Checks every field of every node. Needs no I/O.
 pub(crate) fn check(context: &Context<'_>, store: &StoreMetadata) {
     root::check(context, store);

@@ -208,7 +208,11 @@ const FOLDERS: [&str; 6] = [
 ];
 
 fn in_level<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
-    match names {
+    let mut names = names.to_vec();
+    if let Some(first) = names.first_mut() {
+        *first = layout.names.written(first);
+    }
+    match names.as_slice() {
         [] => NodeRole::Level,
         ["vertices"] => NodeRole::Vertices,
         ["vertex_fragments"] => NodeRole::VertexFragments,

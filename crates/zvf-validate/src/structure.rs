@@ -1,9 +1,9 @@
 //! L1: nodes and their types.
 
 use zvf_model::{
-    detection::{Evidence, FamilyForm, NodeForm},
+    detection::{Evidence, FamilyForm, NodeForm, part_names},
     key::Key,
-    layout::{ChunkForm, Layout, LinkForm},
+    layout::{ChunkForm, Layout, LinkForm, PartNames},
     level::LevelId,
     metadata::MetadataFault,
     root::RootMetadata,
@@ -22,11 +22,12 @@ mod walk;
 
 /// Families of a level whose children may be chunks, with the number of path segments above a
 /// chunk.
-const FAMILIES: [(&str, usize); 9] = [
+const FAMILIES: [(&str, usize); 10] = [
     ("vertices", 1),
     ("vertex_fragments", 1),
     ("link_fragments", 1),
     ("vertex_attributes", 2),
+    (PartNames::DOCUMENTED.vertex_attributes, 2),
     ("fragment_attributes", 2),
     ("links", 2),
     ("link_attributes", 3),
@@ -221,6 +222,7 @@ fn evidence(tree: &StoreTree, first: LevelId) -> Option<Evidence> {
     };
     let of = |name: &str| child(&level, name).and_then(|key| form(&key));
     let names = tree.folders(&level);
+    let parts = part_names(names.iter().copied());
     let composite = names.iter().find(|name| name.starts_with("links_"));
     let families = |name: &str| {
         let parent = child(&level, name);
@@ -266,7 +268,8 @@ fn evidence(tree: &StoreTree, first: LevelId) -> Option<Evidence> {
         object_attribute: attribute,
         composite_links: composite.and_then(|name| of(name)),
         parametric_objects: tree.node(&parametric).map(NodeForm::of),
-        groups: of("groups"),
+        groups: of(parts.groups),
+        names: Some(parts),
         fragment_attributes: names.contains(&"fragment_attributes"),
         ..Evidence::of_root(tree.node(&root)?.attributes())
     })

@@ -84,6 +84,9 @@ async fn check(context: &Context<'_>) {
     let depth = context.options.depth;
     let store = structure::check(context).await;
     if depth < Depth::Metadata {
+        if let Some(store) = &store {
+            metadata::check_links(context, store);
+        }
         return;
     }
     let Some(store) = store else {

@@ -5,6 +5,7 @@ mod evidence;
 mod following;
 mod info;
 mod level_info;
+mod link_info;
 mod node_copy_check;
 mod object_count;
 pub(crate) mod opening;
@@ -42,6 +43,7 @@ pub use attribute_info::{AttributeInfo, ValueRange};
 pub use info::StoreInfo;
 pub use level_info::LevelInfo;
 pub(crate) use level_info::count_level;
+pub use link_info::LinkInfo;
 
 /// Maximum number of attempts to open a store that others change.
 const MAX_OPEN_ATTEMPTS: usize = 16;

@@ -192,9 +192,9 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     /// # Errors
     ///
     /// [`QueryError`](zvf_query::QueryError) if the query is not valid for the store.
-    pub fn partitions<'a>(
-        &'a self,
-        query: &'a Query,
+    pub async fn partitions(
+        &self,
+        query: &Query,
         parts: usize,
     ) -> Result<Vec<QueryPartition>, Error> {
         boxed(async move { Ok(self.session().partitions(query, parts).await?) }).await

@@ -98,7 +98,7 @@ mod validation_plan;
 mod writer;
 
 // Opening and queries.
-pub use dataset::{AttributeInfo, Dataset, LevelInfo, StoreInfo, ValueRange};
+pub use dataset::{AttributeInfo, Dataset, LevelInfo, LinkInfo, StoreInfo, ValueRange};
 pub use fetch_dataset::{FetchDataset, FetchOptions};
 pub use location::Location;
 pub use zvf_catalog::{NO_OBJECT, ObjectGroup, SEVERAL_OBJECTS, Scope, Selection, Skipped};
@@ -108,7 +108,7 @@ pub use zvf_model::{
     generation::Generation,
     geometry_kind::GeometryKind,
     level::LevelId,
-    root::{AttributeDeclarations, CrossLevel},
+    root::{AttributeDeclarations, CrossLevel, WindingOrder},
     word::Word,
 };
 pub use zvf_query::{

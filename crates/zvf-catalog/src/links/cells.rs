@@ -113,7 +113,12 @@ impl LinkCells {
         let sources = self.set.sources.iter();
         let mut forms = sources.map(|source| &source.form);
         self.set.delta == Delta::INTRA
-            && forms.any(|form| matches!(form, LinkCellForm::Flat(_) | LinkCellForm::Padded(_)))
+            && forms.any(|form| {
+                matches!(
+                    form,
+                    LinkCellForm::Flat(_) | LinkCellForm::MaybeGroups | LinkCellForm::Padded(_)
+                )
+            })
     }
 
     /// Returns the nodes of all families with their number of ends per link: one node from 0.9 on;

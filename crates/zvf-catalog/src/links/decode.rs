@@ -31,6 +31,10 @@ pub(super) fn records(
             let rows = LinkRows::parse(&rows, width, RowForm::Plain)?;
             Ok(keyed(source, chunks, rows))
         }
+        LinkCellForm::MaybeGroups => {
+            let rows = LinkRows::parse_maybe_grouped(payload, width)?;
+            Ok(keyed(source, chunks, rows))
+        }
         LinkCellForm::Groups(dtype, form) => groups(source, chunks, payload, *dtype, *form),
         LinkCellForm::Records => {
             if payload.is_empty() {

@@ -18,7 +18,7 @@ use zvf_model::{
 
 use super::{
     AttributeCells, LinkCellForm, LinkCellSource, LinkSource, LinkStorage, LinkView, OpenedLinks,
-    open::declared,
+    open::declared, unlisted::is_unlistable,
 };
 use crate::{
     catalog::Catalog,
@@ -87,7 +87,10 @@ impl Catalog<'_> {
                 }
                 LinkCellForm::Padded(padded.kind)
             }
-            None if delta == Delta::INTRA => LinkCellForm::Flat(dtype),
+            None if delta == Delta::INTRA && self.has_link_fragments(level).await? => {
+                LinkCellForm::Flat(dtype)
+            }
+            None if delta == Delta::INTRA => LinkCellForm::MaybeGroups,
             None => LinkCellForm::Groups(dtype, RowForm::Plain),
         };
         let chunks = match cells.chunks() {
@@ -115,6 +118,17 @@ impl Catalog<'_> {
             attributes: values,
         };
         Ok(Some((source, found)))
+    }
+
+    /// Returns whether a level has fragments of links. Takes a listing on first use; a store that
+    /// cannot list is taken to have them.
+    async fn has_link_fragments(&self, level: &Level) -> Result<bool, CatalogError> {
+        let key = self.link_node(level, &ArrayRole::LinkFragments)?;
+        match self.children(level, &key).await {
+            Ok(names) => Ok(!names.is_empty()),
+            Err(error) if is_unlistable(&error) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the chunks for which a padded array may have links: those with vertices.

@@ -1,10 +1,12 @@
 //! Groups of objects.
 
+use core::num::NonZeroU32;
 use std::{collections::BTreeMap, sync::Arc};
 
 use zvf_format::{
     groups::GroupMembers,
     int64s::{Int64s, Int64sError},
+    numeric::{ByteOrder, Dtype, NumericRows, Value},
     open_rows::OpenRows,
 };
 use zvf_model::{
@@ -12,7 +14,7 @@ use zvf_model::{
     fetch::{FetchError, Fetched},
     key::Key,
     layout::TableForm,
-    zarr::Node,
+    zarr::{DataType, Node},
 };
 
 use super::{ByteStringArray, RowArray};
@@ -111,6 +113,8 @@ impl GroupList {
 /// The open arrays of groups.
 enum Stored {
     Items(ByteStringArray),
+    /// A row of ids for each group, followed by fill values.
+    Rows(RowArray),
     Open(RowArray, RowArray),
 }
 
@@ -134,6 +138,9 @@ impl Catalog<'_> {
         };
         let groups = Groups::parse(key, node.attributes())?.value;
         let stored = match node {
+            Node::Array(array) if matches!(array.data_type, DataType::Number(_)) => {
+                Stored::Rows(RowArray::new(self.fetch.array(key, Arc::new(array))?)?)
+            }
             Node::Array(array) => Stored::Items(ByteStringArray::new(
                 self.fetch.array(key, Arc::new(array))?,
             )?),
@@ -161,6 +168,7 @@ impl Catalog<'_> {
         };
         let mut list = match stored {
             Stored::Items(items) => self.item_groups(&items, diagnostics).await?,
+            Stored::Rows(rows) => self.row_groups(&rows, diagnostics).await?,
             Stored::Open(data, offsets) => {
                 let bytes = data.size(None).saturating_add(offsets.size(None));
                 self.check_groups(bytes)?;
@@ -225,6 +233,48 @@ impl Catalog<'_> {
             // Groups that could not be read are empty.
             let end = usize::try_from(first.saturating_add(rows)).unwrap_or(usize::MAX);
             list.starts.resize(end.saturating_add(1), list.listed.len());
+        }
+        Ok(list)
+    }
+
+    /// Reads groups whose members are rows of ids. A negative number is the end of a row, as the fill value
+    /// is no id.
+    async fn row_groups(
+        &self,
+        rows: &RowArray,
+        diagnostics: &Diagnostics,
+    ) -> Result<GroupList, CatalogError> {
+        self.check_groups(rows.size(None))?;
+        let request = rows.request(None);
+        let results = self.fetch.cells(&request.wanted).await;
+        let read = rows.finish(&request, results);
+        if let Some((_, damage)) = read.damaged.into_iter().next() {
+            diagnostics.skip(damage)?;
+            return Ok(GroupList {
+                incomplete: true,
+                ..GroupList::default()
+            });
+        }
+        let kind = rows.kind().filter(|kind| kind.name().contains("int"));
+        let columns = u32::try_from(rows.columns).ok().and_then(NonZeroU32::new);
+        let (Some(kind), Some(columns)) = (kind, columns) else {
+            return Err(Damage::new(rows.node(), Fault::Kind).into());
+        };
+        let dtype = Dtype::new(kind, ByteOrder::Little);
+        let view = NumericRows::parse(&read.bytes, dtype, columns)
+            .map_err(|_| Damage::new(rows.node(), Fault::Values))?;
+        let mut list = GroupList::default();
+        list.starts.push(0);
+        for row in 0..view.rows() {
+            let members = (0..columns.get()).map_while(|column| match view.value(row, column)? {
+                Value::Int(id) => Some(id).filter(|id| *id >= 0),
+                Value::UInt(id) => i64::try_from(id).ok(),
+                _ => None,
+            });
+            for id in members {
+                list.listed.extend_from_slice(&id.to_le_bytes());
+            }
+            list.starts.push(list.listed.len());
         }
         Ok(list)
     }

@@ -51,7 +51,10 @@ impl Catalog<'_> {
                 name: name.to_owned(),
                 source,
             })?;
-        let absent = || Self::absent_attribute(level, scope, name).unwrap_or_else(|error| error);
+        let absent = || {
+            self.absent_attribute(level, scope, name)
+                .unwrap_or_else(|error| error)
+        };
         let key = key.ok_or_else(absent)?;
         let cache = level.extension::<TableCache>();
         let known = lock(&cache.attributes).get(&key).cloned();

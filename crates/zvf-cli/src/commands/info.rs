@@ -24,9 +24,10 @@ pub(crate) struct InfoArgs {
     /// Send unsigned requests, for public buckets.
     #[arg(long)]
     anonymous: bool,
-    /// Count all links that queries return, in addition to the stored links.
+    /// Show how links are stored, and count all links that queries return.
     ///
-    /// In skeletons, the order of rows implies most links. Counting them reads fragments and links.
+    /// Lists conventions, capabilities, and the links of each level by the level that they lead to. In
+    /// skeletons, the order of rows implies most links. Counting them reads fragments and links.
     #[arg(long)]
     physical: bool,
     /// Read all attribute values of the finest level, and print the range of each attribute. Exits with
@@ -48,6 +49,7 @@ pub(crate) async fn run(arguments: &InfoArgs) -> Result<CommandOutcome, Box<dyn 
     let mut description = StoreDescription::read(&dataset).await?;
     if arguments.physical {
         description.count_links(&dataset).await?;
+        description.list_links(&dataset).await?;
     }
     let mut is_whole = true;
     if arguments.stats {

@@ -17,7 +17,7 @@ use zvf_dense::{
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct MemoryArgs {
     /// Maximum number of bytes for values. By default, the limit recorded in a .tet or a quarter of
-    /// the free memory, 4 GiB for Blosc2, and 1 GiB for other formats.
+    /// the memory of the host, 4 GiB for Blosc2, and 1 GiB for other formats.
     #[arg(long, value_name = "BYTES")]
     memory: Option<u64>,
 }

@@ -1,7 +1,13 @@
 //! Writes an array in the format that its path names.
 
-use std::{error::Error, path::Path};
+use std::{
+    env,
+    error::Error,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
+use serde_json::{Value, json};
 use zvf_dense::{
     ArrayView, DenseArray, DenseSink, Hyperslab,
     b2nd::{B2ndDesign, B2ndWriter},
@@ -56,6 +62,12 @@ pub(crate) struct DenseTargetArgs {
     /// Write a checksum of each chunk of a .tet; other readers ignore it.
     #[arg(long)]
     checksums: bool,
+    #[arg(
+        long,
+        help = "Record the source in the history of a .tet, with the present time or that of the \
+                variable SOURCE_DATE_EPOCH. Equal input gives equal files without this"
+    )]
+    history: bool,
 }
 
 /// A written array.
@@ -93,6 +105,7 @@ impl DenseTargetArgs {
             ("--chunks", self.chunks.is_some() && is_npy),
             ("--compression", self.compression.is_some() && is_npy),
             ("--checksums", self.checksums && kind != DenseFormat::Tet),
+            ("--history", self.history && kind != DenseFormat::Tet),
         ];
         if let Some((option, _)) = options.into_iter().find(|(_, is_unused)| *is_unused) {
             let out = out.display();
@@ -143,6 +156,22 @@ impl DenseTargetArgs {
 
     pub(crate) fn checksums(&self) -> bool {
         self.checksums
+    }
+
+    /// Returns the record of an operation on a source, if a history is requested.
+    pub(crate) fn history(&self, operation: &str, source: &str) -> Option<Value> {
+        let seconds = || {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH);
+            since.map_or(0, |since| since.as_secs())
+        };
+        self.history.then(|| {
+            let set = env::var("SOURCE_DATE_EPOCH")
+                .ok()
+                .and_then(|text| text.parse().ok());
+            let at: u64 = set.unwrap_or_else(seconds);
+            let agent = concat!("zvf ", env!("CARGO_PKG_VERSION"));
+            json!({ "op": operation, "source": source, "at": at.to_string(), "agent": agent })
+        })
     }
 
     /// Returns the extents of chunks: the requested ones, those of the array, or near-cubes.
@@ -306,6 +335,7 @@ fn write_tet(
     let (spec, warnings) = spec(view, &name(view, out), &chunk_shape, target)?;
     let options = WriteOptions {
         checksums: target.checksums,
+        history: target.history("convert", view.name()).into_iter().collect(),
         ..WriteOptions::default()
     };
     let mut writer = TetWriter::create(out, vec![spec], options)?;

@@ -179,3 +179,31 @@ fn shell(script: &str, programs: &Path, folder: &Path) -> Result<String, String>
         ))
     }
 }
+
+/// The table of the documents of the format names tests that exist.
+#[test]
+fn the_tests_of_documents_exist() {
+    let page = fs::read_to_string(root().join("docs/seeds.md")).unwrap();
+    let mut parts = page.split("` (`");
+    let mut before = parts.next().unwrap();
+    let mut count = 0;
+    for part in parts {
+        let (_, name) = before.rsplit_once('`').unwrap();
+        let (path, _) = part.split_once('`').unwrap();
+        let source =
+            fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert!(source.contains(&format!("fn {name}(")), "{path}: {name}");
+        before = part;
+        count += 1;
+    }
+    assert!(count > 100, "{count}");
+    // Every row has a state.
+    let rows = page
+        .lines()
+        .skip_while(|line| !line.starts_with("## Document 000"));
+    for row in rows.filter(|line| line.starts_with("| ") && !line.starts_with("| sentence")) {
+        let state = row.rsplit(" | ").nth(1).unwrap();
+        let states = ["works", "different", "partial", "missing"];
+        assert!(states.contains(&state), "{row}");
+    }
+}

@@ -38,6 +38,7 @@ mod imported;
 mod info;
 #[cfg(unix)]
 mod interrupted;
+mod links;
 mod made;
 mod man;
 mod messages;
@@ -63,6 +64,7 @@ mod tasks;
 mod terminal;
 mod tet;
 mod validate;
+mod winding;
 
 #[cfg(all(unix, feature = "serve"))]
 mod serve;

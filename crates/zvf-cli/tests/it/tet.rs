@@ -190,6 +190,85 @@ fn arrays_are_converted_between_formats_and_back() {
     assert!(fs::read(bench.path("e.npy")).unwrap() == fs::read(bench.path("c.npy")).unwrap());
 }
 
+/// The limit of the command, or else that of the file, holds for every read.
+#[test]
+fn budgets_limit_conversions() {
+    let (bench, _) = bench(&["good/f32_3d_edges_zstd.tet"]);
+    let source = "@f32_3d_edges_zstd.tet";
+    let limited = [
+        vec!["tet", "convert", source, "@a.npy", "--memory", "16"],
+        vec!["tet", "slice", source, "-o", "@a.npy", "--memory", "16"],
+    ];
+    for words in limited {
+        let said = bench.refused(&words);
+        assert!(said.contains("16"), "{said}");
+        assert!(!bench.path("a.npy").exists());
+    }
+    let from = format!("a={}", bench.path("f32_3d_edges_zstd.tet").display());
+    let limit = ["--memory-budget-bytes", "16"];
+    let words = ["tet", "create", "@small.tet", "--from", from.as_str()];
+    bench.says(&[&words[..], &limit].concat());
+    bench.refused(&["tet", "convert", "@small.tet", "@a.npy"]);
+    bench.says(&[
+        "tet",
+        "convert",
+        "@small.tet",
+        "@a.npy",
+        "--memory",
+        "100000",
+    ]);
+}
+
+#[test]
+fn the_history_names_the_sources() {
+    let (bench, _) = bench(&["good/f32_3d_edges_zstd.tet"]);
+    let from = bench.path("f32_3d_edges_zstd.tet").display().to_string();
+    let from = format!("a={from}");
+    bench.says(&["tet", "create", "@a.tet", "--from", &from, "--history"]);
+    let again = from.replacen("a=", "b=", 1);
+    bench.says(&[
+        "tet",
+        "create",
+        "@a.tet",
+        "--from",
+        &again,
+        "--history",
+        "--append",
+    ]);
+    let info = bench.json(&["tet", "info", "@a.tet"]);
+    let history = info["summary"]["history"].as_array().unwrap();
+    let operations: Vec<&str> = history
+        .iter()
+        .map(|row| row["op"].as_str().unwrap())
+        .collect();
+    assert_eq!(operations, ["create", "append"]);
+    assert_eq!(history[0]["source"], from);
+    let at: u64 = history[0]["at"].as_str().unwrap().parse().unwrap();
+    assert!(at > 1_700_000_000, "{at}");
+    assert!(
+        bench
+            .says(&["tet", "info", "@a.tet", "--all"])
+            .contains("append")
+    );
+    let said = bench.refused(&["tet", "convert", "@a.tet", "@a.npy", "--history"]);
+    assert!(said.contains("--history does not apply"), "{said}");
+}
+
+/// The examples of the format call the program `tet`.
+#[cfg(unix)]
+#[test]
+fn the_program_may_be_called_tet() {
+    let (bench, _) = bench(&["good/f32_3d_edges_zstd.tet"]);
+    let link = bench.path("tet");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_zvf"), &link).unwrap();
+    let file = bench.path("f32_3d_edges_zstd.tet").display().to_string();
+    let words = ["info", &file, "--chunks", "-n", "0"];
+    let output = std::process::Command::new(&link).args(words).output();
+    let direct = zvf(&[&["tet"][..], &words].concat());
+    assert!(direct.status.success());
+    assert_eq!(output.unwrap(), direct);
+}
+
 #[test]
 fn errors_contain_a_hint() {
     let (bench, _) = bench(&["good/all_dtypes_raw.tet", "bad/magic.tet"]);

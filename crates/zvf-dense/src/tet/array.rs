@@ -320,6 +320,12 @@ impl DenseArray for TetArray {
         self.file.budget
     }
 
+    /// Returns the budget: files may declare one that is smaller than the scratch memory of other
+    /// formats.
+    fn scratch(&self) -> u64 {
+        self.file.budget
+    }
+
     fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         let bytes = self.byte_len(selection)?;
         let mut plan = ReadCost {
@@ -364,7 +370,8 @@ impl DenseArray for TetArray {
                 let stored = wanted.span.end.saturating_sub(wanted.span.start);
                 stored.saturating_add(u64::try_from(wanted.raw_len).unwrap_or(u64::MAX))
             });
-            let is_full = held.saturating_add(needed) > BATCH_BYTES || batch.len() >= BATCH_TILES;
+            let is_full = held.saturating_add(needed) > BATCH_BYTES.min(self.scratch())
+                || batch.len() >= BATCH_TILES;
             if is_full || next.is_none() {
                 self.visit_batch(&mut batch, visit)?;
                 held = 0;
@@ -393,7 +400,7 @@ impl DenseArray for TetArray {
             return Ok(plan);
         }
         let is_borrowed = self.file.source.bytes().is_some();
-        let max = BATCH_BYTES;
+        let max = BATCH_BYTES.min(self.scratch());
         let mut batch: Vec<TileRead> = Vec::new();
         let mut held = 0_u64;
         let mut cells = self.info.grid.chunks(selection);

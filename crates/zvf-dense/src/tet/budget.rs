@@ -1,8 +1,8 @@
 //! The memory budget of reads, resolved from options of the caller and of the file.
 
-/// Budget if the available memory of the host is unknown.
+/// Budget if the memory of the host is unknown.
 const FALLBACK: u64 = 256 << 20;
-/// A quarter of the available memory, in basis points.
+/// A quarter of the memory of the host, in basis points.
 const DEFAULT_BPS: u16 = 2500;
 const WHOLE_BPS: u64 = 10_000;
 
@@ -11,16 +11,16 @@ const WHOLE_BPS: u64 = 10_000;
 pub struct MemoryBudget {
     /// Limit in bytes. Takes precedence over everything else.
     pub bytes: Option<u64>,
-    /// Limit as a share of the available memory, in basis points. A limit in bytes in the file
+    /// Limit as a share of the memory of the host, in basis points. A limit in bytes in the file
     /// takes precedence.
     pub bps: Option<u16>,
 }
 
 impl MemoryBudget {
-    /// Returns the limit in bytes, given the limits in the file (0 if unset) and the available
-    /// memory. The order of precedence is that of the reference implementation: bytes from the
+    /// Returns the limit in bytes, given the limits in the file (0 if unset) and the memory of the
+    /// host. The order of precedence is that of the reference implementation: bytes from the
     /// caller, bytes from the file, share from the caller, share from the file, a quarter.
-    pub fn resolve(self, file_bytes: u32, file_bps: u16, available: Option<u64>) -> u64 {
+    pub fn resolve(self, file_bytes: u32, file_bps: u16, host: Option<u64>) -> u64 {
         if let Some(bytes) = self.bytes {
             return bytes;
         }
@@ -31,22 +31,26 @@ impl MemoryBudget {
         let bps = self.bps.or(of_file).unwrap_or(DEFAULT_BPS);
         // The reference implementation accepts shares above 100 %. A limit caps them.
         let bps = u64::from(bps).min(WHOLE_BPS);
-        available.map_or(FALLBACK, |available| {
-            (available / WHOLE_BPS).saturating_mul(bps)
-        })
+        host.map_or(FALLBACK, |host| (host / WHOLE_BPS).saturating_mul(bps))
     }
 }
 
 /// Returns the available memory of the host in bytes; `None` if it is unknown.
 pub fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    parse(&text)
+    parse(&meminfo()?, "MemAvailable:")
 }
 
-fn parse(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// Returns the memory of the host in bytes, used or not; `None` if it is unknown.
+pub(super) fn host_memory() -> Option<u64> {
+    parse(&meminfo()?, "MemTotal:")
+}
+
+fn meminfo() -> Option<String> {
+    std::fs::read_to_string("/proc/meminfo").ok()
+}
+
+fn parse(meminfo: &str, field: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(field))?;
     let kib = line.trim().strip_suffix("kB")?.trim_end();
     kib.parse::<u64>().ok()?.checked_mul(1024)
 }
@@ -77,9 +81,10 @@ mod tests {
     }
 
     #[test]
-    fn available_memory_is_parsed_from_proc_meminfo() {
+    fn memory_is_parsed_from_proc_meminfo() {
         let text = "MemTotal:  8 kB\nMemAvailable:   24 kB\nBuffers: 1 kB\n";
-        assert_eq!(parse(text), Some(24 * 1024));
-        assert_eq!(parse("MemFree: 3 kB"), None);
+        assert_eq!(parse(text, "MemAvailable:"), Some(24 * 1024));
+        assert_eq!(parse(text, "MemTotal:"), Some(8 * 1024));
+        assert_eq!(parse("MemFree: 3 kB", "MemTotal:"), None);
     }
 }

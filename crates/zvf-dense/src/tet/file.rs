@@ -9,7 +9,7 @@ use zvf_format::tetration::{
 
 use super::{
     TetError,
-    budget::{MemoryBudget, available_memory},
+    budget::{MemoryBudget, host_memory},
     footer::FooterInfo,
     kind_of,
     tiles::Tiles,
@@ -140,7 +140,7 @@ impl TetFile {
         };
         let index = index.map_err(|error| in_file(error.into()))?;
         let (bytes, bps) = (index.memory_budget_bytes(), index.memory_budget_bps());
-        let budget = options.budget.resolve(bytes, bps, available_memory());
+        let budget = options.budget.resolve(bytes, bps, host_memory());
         let (footer, payload_end) = if superblock.has_footer() {
             let footer = FooterInfo::read(&*source, index_span.end, index.len(), budget)?;
             (Some(footer.0), footer.1)

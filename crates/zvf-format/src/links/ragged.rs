@@ -58,6 +58,24 @@ impl<'a> RaggedLinks<'a> {
     }
 }
 
+impl<'a> LinkRows<'a> {
+    /// Checks `bytes`, which are plain rows or a ragged blob of plain rows, and borrows the rows.
+    ///
+    /// For `links/0/<chunk>` without `link_fragments`, whose groups are declared by the cell itself or
+    /// not at all. Bytes that are valid as both are a ragged blob: of two ends, these are rows that
+    /// start with (1, 0), or with offsets of groups that fit.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkRowsError`] if the bytes are neither.
+    pub fn parse_maybe_grouped(bytes: &'a [u8], width: LinkWidth) -> Result<Self, LinkRowsError> {
+        match RaggedLinks::parse(bytes, width, RowForm::Plain) {
+            Ok(links) => Ok(links.rows()),
+            Err(_) => Self::parse(bytes, width, RowForm::Plain),
+        }
+    }
+}
+
 impl fmt::Debug for RaggedLinks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.groups()).finish()

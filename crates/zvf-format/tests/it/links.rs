@@ -116,6 +116,24 @@ fn groups_keep_their_boundaries() {
 }
 
 #[test]
+fn rows_may_have_a_header_of_groups() {
+    let rows = |bytes: &[u8]| inputs(LinkRows::parse_maybe_grouped(bytes, EDGE).unwrap());
+    assert_eq!(rows(&three_groups()), [[0, 1], [5, 0], [7, 7]]);
+    assert_eq!(rows(&[0; 8]), [[0; 2]; 0]);
+    assert_eq!(rows(&[]), [[0; 2]; 0]);
+    let plain = LeBytes::new().i64s([0, 1, 2, 0]).done();
+    assert_eq!(rows(&plain), [[0, 1], [2, 0]]);
+    // No group starts at byte 3.
+    let plain = LeBytes::new().i64s([1, 3, 4, 5]).done();
+    assert_eq!(rows(&plain), [[1, 3], [4, 5]]);
+    // Valid as both.
+    let either = LeBytes::new().i64s([1, 0, 4, 5]).done();
+    assert_eq!(rows(&either), [[4, 5]]);
+    let error = LinkRows::parse_maybe_grouped(&either[..20], EDGE).unwrap_err();
+    assert_eq!(error, LinkRowsError::Length(20));
+}
+
+#[test]
 fn no_groups_are_eight_zero_bytes() {
     let links = RaggedLinks::parse(&[0; 8], EDGE, RowForm::Plain).unwrap();
     assert_eq!((links.group_count(), links.rows().len()), (0, 0));

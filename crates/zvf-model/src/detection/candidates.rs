@@ -3,7 +3,7 @@
 use super::GenerationError;
 use crate::{
     generation::Generation,
-    layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, TableForm},
+    layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, PartNames, TableForm},
     version::Version,
 };
 
@@ -78,6 +78,7 @@ pub(super) struct Forms {
     pub(super) object_index: Option<ObjectIndexForm>,
     pub(super) tables: Option<TableForm>,
     pub(super) groups: Option<TableForm>,
+    pub(super) names: Option<PartNames>,
 }
 
 impl Forms {
@@ -90,6 +91,7 @@ impl Forms {
             object_index: self.object_index.unwrap_or(layout.object_index),
             tables: self.tables.unwrap_or(layout.tables),
             groups: self.groups.unwrap_or(layout.groups),
+            names: self.names.unwrap_or(layout.names),
         }
     }
 }

@@ -6,7 +6,7 @@ use zvf_model::{
     geometry_kind::GeometryKind,
     level::{LevelId, LevelMetadata},
     metadata::MetadataNote,
-    root::{RootMetadata, UNDERSTOOD_CAPABILITIES},
+    root::{RootMetadata, UNDERSTOOD_CAPABILITIES, WindingOrder},
 };
 
 use crate::store::key;
@@ -206,6 +206,23 @@ fn tolerated_faults_are_noted() {
 }
 
 #[track_caller]
+#[test]
+fn the_winding_of_faces_is_read_from_both_places() {
+    let root = parse(&attributes()).unwrap();
+    assert_eq!(root.winding_order, None);
+    assert_eq!(root.winding(), WindingOrder::CounterClockwise);
+    for pointer in ["/zarr_vectors/winding_order", "/winding_order"] {
+        let root = parse(&with(pointer, json!("cw"))).unwrap();
+        assert_eq!(root.winding(), WindingOrder::Clockwise, "{pointer}");
+        assert_eq!(root.notes, []);
+        let block = &root.to_attributes()["zarr_vectors"];
+        assert_eq!(block["winding_order"], "cw", "{pointer}");
+    }
+    let root = parse(&with("/zarr_vectors/winding_order", json!("xx"))).unwrap();
+    assert_eq!(root.notes.len(), 1);
+    assert_eq!(root.winding(), WindingOrder::CounterClockwise);
+}
+
 fn level(number: u32, block: &Json) -> LevelMetadata {
     let root = parse(&attributes()).unwrap();
     let written = json!({"zarr_vectors_level": block, "user_metadata": {}});

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use zvf_catalog::{
-    Catalog, CatalogError, Diagnostics, FragmentsByChunk, LinkCellSource, LinkRecords, LinkSet,
-    LinkView, advise_naming_attributes,
+    CatalogError, Diagnostics, FragmentsByChunk, LinkCellSource, LinkRecords, LinkSet, LinkView,
+    advise_naming_attributes,
 };
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, root::LinksConvention, word::Word};
@@ -202,7 +202,9 @@ impl LevelQuery<'_> {
             match listed.map_err(advise_naming_attributes) {
                 Ok(names) if names.contains(name) => {}
                 Ok(_) => {
-                    let absent = Catalog::absent_attribute(&self.level, Scope::Link, name)?;
+                    let absent = self
+                        .catalog
+                        .absent_attribute(&self.level, Scope::Link, name)?;
                     return Err(absent.into());
                 }
                 // Only a listing tells an attribute without values from one that does not exist.

@@ -16,6 +16,7 @@ use zvf_model::{
     key::Key,
     layout::ArrayRole,
     level::LevelId,
+    root::WindingOrder,
 };
 
 use super::confirmation::{ConfirmationBuffer, lock};
@@ -179,7 +180,15 @@ impl Session<'_> {
         each: &'f mut Emit<'_>,
     ) -> BoxFuture<'f, Result<QueryReport, QueryError>> {
         Box::pin(async move {
-            let outcome = self.run_chosen(query, batching, each).await;
+            let is_turned =
+                query.counter_clockwise && self.catalog.root.winding() == WindingOrder::Clockwise;
+            let mut turn = |mut batch: QueryResult| {
+                if let Some(links) = batch.links.as_mut().filter(|_| is_turned) {
+                    links.turn_faces();
+                }
+                each(batch)
+            };
+            let outcome = self.run_chosen(query, batching, &mut turn).await;
             match outcome {
                 Err(QueryError::Catalog(CatalogError::Damaged(Damage {
                     fault: Fault::Fetch(error),

@@ -347,7 +347,7 @@ impl LiveLayers {
 
     /// Returns the query for a segment; `None` if no segment has this id.
     fn query_of(&self, segments: SegmentKind, id: u64, level: LevelId) -> Option<zvf::Query> {
-        let query = zvf::Query::new().level(LevelChoice::Number(level));
+        let query = whole(level);
         match (segments, self.has_objects) {
             // Members that the store lacks are left out.
             (SegmentKind::Groups, _) => Some(query.groups([id]).keep_going(true)),
@@ -410,13 +410,19 @@ impl LiveLayers {
     fn whole_level(&self, read: SegmentRead, id: u64, level: LevelId) -> SegmentRead {
         match read {
             SegmentRead::Selected { size, .. } if !self.is_path => SegmentRead::Streamed {
-                query: zvf::Query::new().level(LevelChoice::Number(level)),
+                query: whole(level),
                 object: self.has_objects.then(|| i64::try_from(id).ok()).flatten(),
                 size,
             },
             read => read,
         }
     }
+}
+
+/// Returns the query for a level, with faces as viewers expect them.
+fn whole(level: LevelId) -> zvf::Query {
+    let level = LevelChoice::Number(level);
+    zvf::Query::new().level(level).counter_clockwise(true)
 }
 
 /// The names of the parts of a mesh.

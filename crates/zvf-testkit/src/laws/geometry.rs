@@ -3,7 +3,7 @@
 use zvf_format::{
     links::{
         CrossChunkCell, CrossChunkTable, CrossChunkTableBuilder, LinkRows, LinkRowsBuilder,
-        Permutation, RaggedLinks, duplicates,
+        Permutation, RaggedLinks, RowForm, duplicates,
     },
     manifest::{ObjectManifest, ObjectManifestBuilder},
     path::{CellKey, ChunkCoords, ChunkKey, Delta, OffsetCoords, Offsets},
@@ -107,6 +107,10 @@ pub fn ragged_links(bytes: &[u8]) {
         }
         assert_eq!(links.groups().count(), links.group_count());
         assert_eq!(builder.finish_ragged(), blob);
+        if form == RowForm::Plain {
+            let maybe = LinkRows::parse_maybe_grouped(blob, width);
+            assert_eq!(maybe, Ok(links.rows()));
+        }
         assert!(
             links
                 .groups()

@@ -101,7 +101,10 @@ impl Parts {
             .attribute_chunking
             .as_ref()
             .and_then(|chunking| chunking.name.as_deref());
-        for name in scope.store.names(scope.level, "vertex_attributes") {
+        for name in scope
+            .store
+            .names(scope.level, scope.store.layout().names.vertex_attributes)
+        {
             let rule = &rules::VERTEX_ATTRIBUTE_ROWS;
             let Some(cells) = open_part(context, scope, &ArrayRole::VertexAttribute(name)) else {
                 continue;

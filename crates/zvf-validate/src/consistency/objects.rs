@@ -33,7 +33,7 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>, counts: 
         }
     }
     let members = counts.ids.as_ref().map(Members::new);
-    if let Ok(key) = level.join("groups") {
+    if let Ok(key) = level.join(scope.store.layout().names.groups) {
         groups(context, tree, &key, members.as_ref()).await;
     }
 }

@@ -249,7 +249,10 @@ impl Opening<'_, '_> {
         self.scales(&key)?;
         let form = match &cells.form {
             CellStorage::Padded { padded, .. } => self.padded(&key, padded, &family)?,
-            _ if self.delta == Delta::INTRA => LinkEncoding::Flat(int64()),
+            _ if self.delta == Delta::INTRA && self.has_link_fragments() => {
+                LinkEncoding::Flat(int64())
+            }
+            _ if self.delta == Delta::INTRA => LinkEncoding::MaybeGroups,
             _ => LinkEncoding::Groups(int64(), RowForm::Plain),
         };
         found.parts.push(LinkPart {
@@ -263,6 +266,12 @@ impl Opening<'_, '_> {
             ends: EndChunks::Same,
         });
         Some(())
+    }
+
+    fn has_link_fragments(&self) -> bool {
+        let key = self.at(&ArrayRole::LinkFragments);
+        let tree = &self.scope.store.tree;
+        key.is_some_and(|key| !tree.folders(&key).is_empty())
     }
 
     fn padded(&self, key: &Key, padded: &Padded, family: &LinkFamily) -> Option<LinkEncoding> {

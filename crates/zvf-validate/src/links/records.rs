@@ -62,6 +62,10 @@ pub(crate) fn each_record<T: Copy>(
             let rows = LinkRows::parse(&rows, width, RowForm::Plain)?;
             keyed(part, cell, rows, resolve, &mut each)
         }
+        LinkEncoding::MaybeGroups => {
+            let rows = LinkRows::parse_maybe_grouped(payload, width)?;
+            keyed(part, cell, rows, resolve, &mut each)
+        }
         LinkEncoding::Groups(dtype, form) if dtype == int64() => {
             let rows = RaggedLinks::parse(payload, width, form)?.rows();
             keyed(part, cell, rows, resolve, &mut each)

@@ -5,7 +5,7 @@ use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::{
     array::{Padded, Vertices},
     key::Key,
-    layout::ChunkForm,
+    layout::{ChunkForm, PartNames},
     zarr::{Array, Codecs, DataType},
 };
 
@@ -22,6 +22,10 @@ impl NodeCheck<'_, '_> {
             NodeRole::Shard | NodeRole::Blob => {
                 self.data_type(array, &number(Kind::UInt8));
                 self.whole(array, 1);
+            }
+            NodeRole::Groups if self.has_group_rows() => {
+                self.data_type(array, &number(Kind::Int64));
+                self.rank(array, 2..=2);
             }
             NodeRole::Manifests
             | NodeRole::ParametricNames
@@ -53,6 +57,11 @@ impl NodeCheck<'_, '_> {
         }
         self.codecs(array);
         self.fill(array);
+    }
+
+    /// Returns whether groups are rows of ids, as under the name that a document has for them.
+    pub(super) fn has_group_rows(&self) -> bool {
+        self.key.name() == Some(PartNames::DOCUMENTED.groups)
     }
 
     fn find(&self, rule: &'static crate::Rule, field: &str, message: String) {

@@ -11,7 +11,7 @@ use zvf_model::{
 
 use crate::{
     context::Context,
-    rules::metadata as rules,
+    rules::{metadata as rules, structure},
     store::{LevelNode, StoreMetadata},
 };
 
@@ -27,8 +27,44 @@ const SILENT: [&str; 4] = [
 ];
 const PLACE: [&str; 2] = ["zarr_vectors", "format_capabilities"];
 
+/// Checks that links between levels are declared, the only check of capabilities in L1.
+pub(crate) fn check_links(context: &Context<'_>, store: &StoreMetadata) {
+    if let Some(root) = &store.root {
+        let facts = facts(store);
+        report_missing(context, root, &facts, |token| token == MULTISCALE_LINKS);
+    }
+}
+
+/// A token, whether the store uses it, and how.
+type Fact = (&'static str, bool, &'static str);
+
 pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
-    let between = between_levels(store);
+    let facts = facts(store);
+    if facts
+        .iter()
+        .any(|(token, holds, _)| *token == ADDITIVE_LEVELS && *holds)
+    {
+        required(context, root);
+    }
+    report_missing(context, root, &facts, |_| true);
+    let right = right(root, &facts);
+    let key = Key::root();
+    for token in &root.capabilities {
+        if !is_true(&facts, token) {
+            let message = format!("{token:?} is listed, but the store does not use it");
+            let (rule, value) = (&rules::CAPABILITY_UNUSED, Some(json!(right)));
+            context.report_attribute(rule, &key, &PLACE, message, value);
+        } else if !SILENT.contains(&token.as_str()) && !facts.iter().any(|fact| fact.0 == token) {
+            let place = format!("attributes.{}", PLACE.join("."));
+            let message = format!("{token:?}");
+            context.report_at(&rules::CAPABILITY_UNKNOWN, &key, place, message);
+        }
+    }
+    storage(context, root, &between_levels(store));
+}
+
+/// Returns what the store shows of each token.
+fn facts(store: &StoreMetadata) -> [Fact; 4] {
     let mut levels = store
         .levels
         .iter()
@@ -36,13 +72,10 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMet
     let shares = levels.clone().any(|level| level.shared_fragments);
     let keeps = levels.clone().any(|level| level.preserves_object_ids);
     let adds = levels.any(|level| level.refinement == Refinement::Add);
-    if adds {
-        required(context, root);
-    }
-    let facts = [
+    [
         (
             MULTISCALE_LINKS,
-            !between.is_empty(),
+            !between_levels(store).is_empty(),
             "there are links between levels",
         ),
         (
@@ -56,38 +89,47 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMet
             "a level declares that it preserves object ids",
         ),
         (ADDITIVE_LEVELS, adds, "a level is additive"),
-    ];
-    let has = |token: &str| root.capabilities.iter().any(|given| given == token);
-    let is_true = |token: &String| {
-        let fact = facts.iter().find(|(name, ..)| name == token);
-        fact.is_none_or(|(_, holds, _)| *holds)
-    };
+    ]
+}
+
+fn is_true(facts: &[Fact], token: &str) -> bool {
+    let fact = facts.iter().find(|(name, ..)| *name == token);
+    fact.is_none_or(|(_, holds, _)| *holds)
+}
+
+/// Returns the list of capabilities as it should be.
+fn right<'a>(root: &'a RootMetadata, facts: &[Fact]) -> Vec<&'a str> {
+    let kept = root.capabilities.iter().map(String::as_str);
     let missing = facts
         .iter()
-        .filter(|(token, holds, _)| *holds && !has(token));
-    let kept = root.capabilities.iter().filter(|token| is_true(token));
-    let right: Vec<&str> = kept
-        .map(String::as_str)
-        .chain(missing.clone().map(|(token, ..)| *token))
-        .collect();
-    let key = Key::root();
-    for (token, _, why) in missing {
+        .filter(|fact| is_missing(root, fact))
+        .map(|(token, ..)| *token);
+    kept.filter(|token| is_true(facts, token))
+        .chain(missing)
+        .collect()
+}
+
+fn is_missing(root: &RootMetadata, (token, holds, _): &Fact) -> bool {
+    *holds && !root.capabilities.iter().any(|given| given == token)
+}
+
+/// Reports those of the missing tokens that `is_meant` selects.
+fn report_missing(
+    context: &Context<'_>,
+    root: &RootMetadata,
+    facts: &[Fact],
+    is_meant: impl Fn(&str) -> bool,
+) {
+    let missing = facts.iter().filter(|fact| is_missing(root, fact));
+    for (token, _, why) in missing.filter(|(token, ..)| is_meant(token)) {
         let message = format!("{token:?} is missing: {why}");
-        let (rule, value) = (&rules::CAPABILITY_MISSING, Some(json!(right)));
-        context.report_attribute(rule, &key, &PLACE, message, value);
+        let rule = match *token {
+            MULTISCALE_LINKS => &structure::LINKS_UNDECLARED,
+            _ => &rules::CAPABILITY_MISSING,
+        };
+        let value = Some(json!(right(root, facts)));
+        context.report_attribute(rule, &Key::root(), &PLACE, message, value);
     }
-    for token in &root.capabilities {
-        if !is_true(token) {
-            let message = format!("{token:?} is listed, but the store does not use it");
-            let (rule, value) = (&rules::CAPABILITY_UNUSED, Some(json!(right)));
-            context.report_attribute(rule, &key, &PLACE, message, value);
-        } else if !SILENT.contains(&token.as_str()) && !facts.iter().any(|fact| fact.0 == token) {
-            let place = format!("attributes.{}", PLACE.join("."));
-            let message = format!("{token:?}");
-            context.report_at(&rules::CAPABILITY_UNKNOWN, &key, place, message);
-        }
-    }
-    storage(context, root, &between);
 }
 
 /// Checks that a store with additive levels requires readers to know them.

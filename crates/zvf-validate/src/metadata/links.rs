@@ -9,7 +9,10 @@ use zvf_model::{
 };
 
 use super::{NodeCheck, faults};
-use crate::rules::metadata as rules;
+use crate::{
+    rule::Depth,
+    rules::{consistency, metadata as rules},
+};
 
 type Family = Result<Noted<Option<LinkFamily>>, MetadataError>;
 
@@ -196,8 +199,11 @@ impl NodeCheck<'_, '_> {
         }
     }
 
-    /// Compares the link count of an attribute with that of the family.
+    /// Compares the link count of an attribute with that of the family, which is a check of L3.
     fn counts(&self, links: &str) {
+        if self.context.options.depth < Depth::Consistency {
+            return;
+        }
         let count = |attributes: &zvf_model::metadata::Attributes| {
             attributes.get("num_links").and_then(Value::as_u64)
         };
@@ -210,7 +216,7 @@ impl NodeCheck<'_, '_> {
         };
         if found != expected {
             let message = format!("{found}, but {links} declares {expected}");
-            let (rule, value) = (&rules::LINK_ATTRIBUTE_COUNT, Some(json!(expected)));
+            let (rule, value) = (&consistency::LINK_ATTRIBUTE_COUNT, Some(json!(expected)));
             self.context
                 .report_attribute(rule, self.key, &["num_links"], message, value);
         }

@@ -104,6 +104,7 @@ impl NodeCheck<'_, '_> {
             return;
         };
         let message = match groups.num_groups {
+            None if self.has_group_rows() => return,
             Some(found) => format!("{found}, but there are {rows}"),
             None => format!("missing, but there are {rows}"),
         };

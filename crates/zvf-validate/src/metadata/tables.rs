@@ -122,7 +122,8 @@ impl NodeCheck<'_, '_> {
                 Some((index.value.num_objects, key))
             }
             NodeRole::GroupAttribute(_) => {
-                self.counted(self.level?.key.join("groups").ok()?, "num_groups")
+                let groups = self.store.layout().names.groups;
+                self.counted(self.level?.key.join(groups).ok()?, "num_groups")
             }
             NodeRole::ParametricAttribute(_) => {
                 self.counted(parametric()?.join("objects").ok()?, "num_objects")

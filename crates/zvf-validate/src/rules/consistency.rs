@@ -239,6 +239,9 @@ rules! { Consistency;
     /// Links between two levels are stored in both directions, but differ.
     LINK_MIRROR = "ZV-L3-118", Error, "links up and down differ",
         Advice("delete the wrong family, or build the coarser level again");
+    /// `num_links` of an attribute differs from that of its links.
+    LINK_ATTRIBUTE_COUNT = "ZV-L3-119", Warning, "an attribute with a wrong link count",
+        Repair("copies num_links from the family of the links");
     /// Early versions of 0.9 wrote links in the form of generations up to 0.8. Readers of 0.9 do
     /// not see them.
     LINK_LEGACY_FORM = "ZV-L3-120", Error, "links in the form of an older generation",

@@ -195,9 +195,6 @@ rules! { Metadata;
     /// An attribute of links has no links beside it.
     LINK_ATTRIBUTE_ORPHAN = "ZV-L2-055", Warning, "attributes of links that do not exist",
         Advice("delete the attribute, or restore the links from a backup");
-    /// `num_links` of an attribute differs from that of its links.
-    LINK_ATTRIBUTE_COUNT = "ZV-L2-056", Warning, "an attribute with a wrong link count",
-        Repair("copies num_links from the family of the links");
     /// The codes of a categorical attribute cannot represent its categories.
     DICTIONARY = "ZV-L2-057", Error, "codes do not match the dictionary",
         Advice("correct categories and dtype");

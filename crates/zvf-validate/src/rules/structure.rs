@@ -53,9 +53,11 @@ rules! { Structure;
     /// A graph or mesh has vertices but no links. Writers create the node even for zero links.
     NO_LINKS = "ZV-L1-015", Warning, "a graph or mesh without links",
         Advice("restore the folder from a backup, or correct geometry_types");
-    /// Chunks hold links, but `link_fragments`, which groups them, does not exist.
+    /// Chunks hold links, but `link_fragments`, which groups them, does not exist. Cells that start
+    /// with a header of groups, as in stores of the 0.4 schema, are read here; readers of 0.6 and
+    /// later take the header for links.
     NO_LINK_FRAGMENTS = "ZV-L1-016", Warning, "links without link fragments",
-        Advice("write the links again; readers that need no groups can still read them");
+        Advice("migrate the store, which writes link_fragments");
     /// Lines, polylines or streamlines have no `object_index`, so no path can be followed.
     NO_OBJECT_INDEX = "ZV-L1-017", Error, "paths without an object index",
         Advice("restore the folder from a backup, or correct geometry_types");
@@ -76,6 +78,9 @@ rules! { Structure;
     /// declares. Readers refuse all links of the family, because such a name belongs to another layout.
     LINK_CELL_NAME = "ZV-L1-022", Error, "a cell of links with a malformed name",
         Advice("restore the name from a backup, or delete the cell; its links are lost then");
+    /// There are links between levels, but `format_capabilities` does not list `multiscale_links`.
+    LINKS_UNDECLARED = "ZV-L1-023", Warning, "links between levels without their capability",
+        Repair("adds the token to the list");
     /// An entry of `headers` is not a group, so it has no attributes to hold the header of a file.
     HEADER = "ZV-L1-050", Warning, "a header is not a group",
         Advice("write the header again; the geometry does not need it");

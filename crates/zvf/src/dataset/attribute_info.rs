@@ -425,7 +425,6 @@ impl Dataset {
             })
         }))
         .await
-        .await
     }
 
     /// Returns the formats of the files that the store was converted from, as its headers name
@@ -448,7 +447,6 @@ impl Dataset {
                 }
             })
         }))
-        .await
         .await
     }
 }

@@ -2,7 +2,7 @@
 
 use futures_util::future::{try_join, try_join_all, try_join4};
 use zvf_model::{
-    detection::{Evidence, FamilyForm, NodeForm},
+    detection::{Evidence, FamilyForm, NodeForm, part_names},
     key::Key,
     zarr::Node,
 };
@@ -24,7 +24,8 @@ pub(crate) async fn gather(
     let children = source.children(level).await?;
     let has = |name: &str| children.iter().any(|folder| folder == name);
     let composite = children.iter().find(|name| name.starts_with("links_"));
-    let [vertices, index, groups] = ["vertices", "object_index", "groups"];
+    let names = part_names(children.iter().map(String::as_str));
+    let [vertices, index, groups] = ["vertices", "object_index", names.groups];
     let parametric = nodes::child(&Key::root(), "parametric")?;
     let mut keys = vec![nodes::child(&parametric, "objects")?];
     for name in [vertices, index, groups]
@@ -56,6 +57,7 @@ pub(crate) async fn gather(
         composite_links: form(next(), composite.is_some()),
         parametric_objects: parametric.map(|node| NodeForm::of(&node)),
         groups: form(groups_node, has(groups)),
+        names: Some(names),
         fragment_attributes: has("fragment_attributes"),
         ..claim.clone()
     })

@@ -61,7 +61,6 @@ impl Dataset {
             })
         }))
         .await
-        .await
     }
 
     /// Runs a query and passes its result to `each` in batches, so that only a part is in memory at

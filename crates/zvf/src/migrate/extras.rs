@@ -144,8 +144,11 @@ impl Migration<'_> {
                 further.extend(key.name().map(str::to_owned));
             }
         }
+        let names = self.source.layout().names;
         let is_part = |name: &str| {
-            migrate::is_level_array(name) || name == GEOMETRY_INDEX || further.contains(name)
+            migrate::is_level_array(names.written(name))
+                || name == GEOMETRY_INDEX
+                || further.contains(name)
         };
         self.others(&place(keys.level())?, is_part).await
     }

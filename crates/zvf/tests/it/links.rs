@@ -1,7 +1,7 @@
 //! Links of every recorded store, compared with what the reference decoded.
 
 use serde_json::Value as Json;
-use zvf::{Dataset, OpenOptions};
+use zvf::{Dataset, OpenOptions, Profile, ValidateOptions};
 use zvf_catalog::{Catalog, CatalogError, LevelCache, Selection, StoredLinkFamily, StoredLinks};
 use zvf_format::{numeric::Value, path::Delta};
 use zvf_model::{
@@ -11,7 +11,7 @@ use zvf_model::{
 use zvf_query::{Column, ColumnValues};
 use zvf_testkit::golden::{Golden, unhex};
 
-use crate::{block_on, fetch::FromStore};
+use crate::{block_on, fetch::FromStore, migrated, validated};
 
 /// Returns the recorded stores of an archive: folder and expectation.
 pub(crate) fn stores(golden: &Golden) -> Vec<(String, Json)> {
@@ -396,4 +396,98 @@ fn golden_links_07() {
 #[test]
 fn golden_links_08() {
     older("zvf-08");
+}
+
+/// Gives the links inside chunks a header of one or two groups, and removes their fragments; returns
+/// the number of cells.
+fn with_headers(files: &mut Vec<(String, Vec<u8>)>) -> usize {
+    let is_cell = |path: &str| {
+        let names: Vec<&str> = path.split('/').collect();
+        matches!(names.as_slice(), [_, "links", "0", cell, "c", "0"] if !cell.contains("__"))
+    };
+    let cells: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
+    let cells: Vec<String> = cells.into_iter().filter(|path| is_cell(path)).collect();
+    for path in &cells {
+        let node = path.replace("/c/0", "/zarr.json");
+        let (_, node) = files.iter_mut().find(|(path, _)| *path == node).unwrap();
+        let mut json: Json = serde_json::from_slice(node).unwrap();
+        let codecs = json["codecs"].as_array_mut().unwrap();
+        let is_packed = codecs.len() > 1;
+        codecs.truncate(1);
+        let (_, bytes) = files.iter().find(|(other, _)| other == path).unwrap();
+        let rows = if is_packed {
+            zstd::decode_all(&bytes[..]).unwrap()
+        } else {
+            bytes.clone()
+        };
+        let half = i64::try_from(rows.len() / 2).unwrap();
+        // Both halves are rows of two or three ends.
+        let header = match rows.len() % 96 {
+            0 => vec![2, 0, half],
+            _ => vec![1, 0],
+        };
+        let header = header.iter().flat_map(|number: &i64| number.to_le_bytes());
+        let blob: Vec<u8> = header.chain(rows).collect();
+        json["shape"] = vec![blob.len()].into();
+        json["chunk_grid"]["configuration"]["chunk_shape"] = vec![blob.len()].into();
+        let json = serde_json::to_vec(&json).unwrap();
+        for (other, bytes) in files.iter_mut() {
+            if other == path {
+                bytes.clone_from(&blob);
+            } else if *other == path.replace("/c/0", "/zarr.json") {
+                bytes.clone_from(&json);
+            }
+        }
+    }
+    files.retain(|(path, _)| !path.contains("/link_fragments/"));
+    cells.len()
+}
+
+/// Links inside chunks may declare their groups themselves, as in the 0.4 schema.
+#[test]
+fn links_with_a_header_of_groups_are_read_validated_and_migrated() {
+    let mut count = 0;
+    for archive in ["zvf-06", "zvf-07", "zvf-08"] {
+        let golden = Golden::open(archive);
+        for (store, _) in stores(&golden) {
+            let plain = files(&golden, &store);
+            let mut grouped = plain.clone();
+            let cells = with_headers(&mut grouped);
+            if cells == 0 {
+                continue;
+            }
+            count += cells;
+            let found = validated::findings(&grouped, &ValidateOptions::default());
+            let healthy = validated::findings(&plain, &ValidateOptions::default());
+            let more: Vec<&str> = found
+                .iter()
+                .filter(|line| !healthy.contains(line))
+                .map(|line| &line[..9])
+                .collect();
+            assert!(
+                more.iter()
+                    .all(|code| ["ZV-L1-016", "ZV-L1-020"].contains(code)),
+                "{store}: {found:?}"
+            );
+            assert!(more.contains(&"ZV-L1-016"), "{store}: {found:?}");
+            let (plain, grouped) = (open(&store, plain, true), open(&store, grouped, true));
+            let migrate = |fetch: &FromStore| {
+                let migrated = migrated::migrated(&fetch.dataset, Profile::V09);
+                FromStore::new(block_on(migrated).unwrap().0)
+            };
+            let inside = |fetch: &FromStore| {
+                let links = links(fetch, 0, 0).unwrap().unwrap();
+                let all = links.families.iter();
+                all.flat_map(|family| records(Some(family)))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(inside(&grouped), inside(&plain), "{store}");
+            assert_eq!(
+                inside(&migrate(&grouped)),
+                inside(&migrate(&plain)),
+                "{store}"
+            );
+        }
+    }
+    assert!(count > 15, "{count}");
 }

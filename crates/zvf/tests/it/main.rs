@@ -7,6 +7,7 @@
 
 mod budget;
 mod damage;
+mod documented;
 mod draco;
 mod drafts;
 mod extras;
@@ -40,6 +41,7 @@ mod tasks;
 mod validated;
 #[cfg(feature = "http")]
 mod web;
+mod winding;
 mod written;
 
 /// Runs a future on this thread.

@@ -6,8 +6,11 @@ mod geom;
 mod mutants;
 pub(crate) mod own;
 mod planned;
+mod refused;
 mod repaired;
 mod written;
+
+pub(crate) use mutants::snapshot;
 
 use zvf::{Finding, OpenOptions, ValidateOptions, validate};
 use zvf_testkit::golden::Files;
@@ -22,7 +25,7 @@ fn line(finding: &Finding) -> String {
 }
 
 /// Validates a store and returns a line for each finding.
-fn findings(files: &Files, options: &ValidateOptions) -> Vec<String> {
+pub(crate) fn findings(files: &Files, options: &ValidateOptions) -> Vec<String> {
     let store = OpenOptions::default().from_memory(files.iter().cloned());
     let report = block_on(validate(store.unwrap(), options)).unwrap();
     report.findings.iter().map(line).collect()

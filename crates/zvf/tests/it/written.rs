@@ -7,6 +7,7 @@
     reason = "numbers of made-up geometry are small"
 )]
 
+mod bins;
 pub(crate) mod content;
 pub(crate) mod edits;
 mod formulas;

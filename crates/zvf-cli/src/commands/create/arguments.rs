@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use zvf::{
     AxisSpec, CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
-    ShardingPolicy, numeric::Kind,
+    ShardingPolicy, WindingOrder, numeric::Kind,
 };
 use zvf_files::{FileFormat, FileObjectIds, FileReadOptions, GeometryReadOptions};
 
@@ -169,6 +169,14 @@ pub struct CreateArgs {
     /// Keep the order of the two ends of each link, as skeletons always do.
     #[arg(long, help_heading = "Links")]
     directed: bool,
+    /// Order of the corners of the faces of a mesh, seen from outside: ccw, or cw.
+    ///
+    /// Faces are stored as they are in the file. Pictures, viewers, and files such as .stl, .ply and .glb
+    /// get them counter-clockwise. By default that of the file, if it states one: .npz, .csv, .arrow and
+    /// .parquet files of zvf; otherwise ccw.
+    #[arg(long, value_name = "ORDER", help_heading = "Links",
+        value_parser = named(WindingOrder::ALL, WindingOrder::as_str))]
+    winding: Option<WindingOrder>,
     /// Store a copy of each link in every chunk that it touches.
     #[arg(long, help_heading = "Links")]
     duplicate: bool,
@@ -363,6 +371,7 @@ impl CreateArgs {
             None => ShardingPolicy::for_address(&self.out),
         };
         design.directed = self.directed;
+        design.winding = self.winding;
         design.duplicate = self.duplicate;
         design.step_links = self.step_links;
         let bounds = self.bounds.clone();

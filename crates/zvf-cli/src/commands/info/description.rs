@@ -3,13 +3,16 @@
 use std::error::Error;
 
 use serde_json::Value;
-use zvf::{AttributeInfo, Dataset, ErrorKind, GeometryKind, LevelId, StoreInfo, ValueRange, Word};
+use zvf::{
+    AttributeInfo, Dataset, ErrorKind, GeometryKind, LevelId, LinkInfo, StoreInfo, ValueRange, Word,
+};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
     error_chain::error_chain,
     layout::ArrayRole,
     metadata::Attributes,
-    root::{Axis, LinksConvention},
+    root::{Axis, LinksConvention, RootMetadata},
+    word::Vocabulary,
     zarr::{Array, Codecs},
 };
 
@@ -24,6 +27,8 @@ pub(super) struct StoreDescription {
     /// Formats of the files that the store was converted from.
     pub(super) source_formats: Vec<String>,
     pub(super) name: Option<String>,
+    /// Order of the corners of faces; `None` without meshes.
+    pub(super) winding: Option<String>,
     pub(super) crs: Option<Value>,
     pub(super) axes: Vec<Axis>,
     /// Extents of chunks and bins of the finest level.
@@ -36,6 +41,13 @@ pub(super) struct StoreDescription {
     pub(super) groups: Option<u64>,
     /// Links of each level as queries return them, once counted; `None` for points and paths.
     pub(super) logical_links: Option<Vec<Option<u64>>>,
+    /// Links of each level by delta, once listed.
+    pub(super) link_lists: Option<Vec<Vec<LinkInfo>>>,
+    /// Names and words of the conventions that the root declares, or their defaults.
+    pub(super) conventions: [(&'static str, String); 4],
+    /// Capabilities that the root declares, and those that it requires.
+    pub(super) capabilities: Vec<String>,
+    pub(super) required_capabilities: Vec<String>,
     /// True if the order of rows implies links.
     pub(super) has_implied_links: bool,
 }
@@ -85,6 +97,12 @@ impl StoreDescription {
             transaction: transaction(&root.other),
             source_formats,
             name: ome_name.and_then(Value::as_str).map(str::to_owned),
+            winding: root.kinds().any(GeometryKind::has_faces).then(|| {
+                let declared = root.winding_order.as_ref();
+                declared
+                    .map_or(root.winding().as_str(), Word::as_str)
+                    .to_owned()
+            }),
             crs: root.crs.clone().filter(|crs| !crs.is_null()),
             axes: root.axes.clone(),
             chunk_shape: chunk_shape.extents().to_vec(),
@@ -93,6 +111,10 @@ impl StoreDescription {
             attributes: attributes.into_iter().map(|info| (info, None)).collect(),
             groups,
             logical_links: None,
+            link_lists: None,
+            conventions: conventions(root),
+            capabilities: root.capabilities.clone(),
+            required_capabilities: root.required_capabilities.clone(),
             has_implied_links: root.links_convention
                 == Some(Word::Known(LinksConvention::ImplicitWithBranches)),
             info,
@@ -106,6 +128,16 @@ impl StoreDescription {
             links.push(dataset.count_links(level.level).await?);
         }
         self.logical_links = Some(links);
+        Ok(())
+    }
+
+    /// Lists the links of all levels by delta.
+    pub(super) async fn list_links(&mut self, dataset: &Dataset) -> Result<(), zvf::Error> {
+        let mut lists = Vec::with_capacity(self.info.levels.len());
+        for level in &self.info.levels {
+            lists.push(dataset.link_info(level.level).await?);
+        }
+        self.link_lists = Some(lists);
         Ok(())
     }
 
@@ -140,6 +172,34 @@ impl StoreDescription {
         }
         Ok(is_whole)
     }
+}
+
+/// Returns the conventions of a root; an absent one has its default.
+fn conventions(root: &RootMetadata) -> [(&'static str, String); 4] {
+    fn word<T: Vocabulary + Default>(word: Option<&Word<T>>) -> String {
+        word.map_or_else(
+            || T::default().word().to_owned(),
+            |word| word.as_str().to_owned(),
+        )
+    }
+    [
+        ("links_convention", word(root.links_convention.as_ref())),
+        (
+            "object_index_convention",
+            word(root.object_index_convention.as_ref()),
+        ),
+        (
+            "cross_chunk_strategy",
+            word(root.cross_chunk_strategy.as_ref()),
+        ),
+        (
+            "cross_level_storage",
+            root.cross_level_storage
+                .as_ref()
+                .map_or("explicit", Word::as_str)
+                .to_owned(),
+        ),
+    ]
 }
 
 /// Computes the range of each attribute that is not damaged, and adds notes about the others.

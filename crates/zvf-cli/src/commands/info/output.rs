@@ -3,11 +3,12 @@
 use std::fmt::{self, Write};
 
 use serde_json::{Value, json};
-use zvf::{AttributeInfo, LevelInfo, StoreInfo, ValueRange, Word, numeric};
-use zvf_model::root::Axis;
+use zvf::{AttributeInfo, LevelInfo, LinkInfo, StoreInfo, ValueRange, Word, numeric};
+use zvf_model::{grid::Bounds, root::Axis};
 
 use super::description::StoreDescription;
 use crate::{
+    commands::links,
     display::{count_noun, group_digits, narrow_bound, narrow_float, printable},
     text_table,
 };
@@ -34,6 +35,10 @@ pub(super) fn object(description: &StoreDescription) -> Value {
             let links = links.get(at).copied().flatten();
             object.insert("logical_links".to_owned(), json!(links));
         }
+        if let (Some(lists), Some(object)) = (&description.link_lists, object.as_object_mut()) {
+            let links = lists.get(at).into_iter().flatten().map(links::object);
+            object.insert("stored_links".to_owned(), links.collect());
+        }
         object
     });
     let axes = description
@@ -45,6 +50,10 @@ pub(super) fn object(description: &StoreDescription) -> Value {
         .iter()
         .map(|(attribute, range)| attribute_object(attribute, range.as_ref()));
     let positions = description.positions.as_ref();
+    let conventions = description
+        .conventions
+        .iter()
+        .map(|(name, word)| ((*name).to_owned(), json!(word)));
     json!({
         "generation": info.generation.to_string(),
         "profile": info.profile,
@@ -58,6 +67,10 @@ pub(super) fn object(description: &StoreDescription) -> Value {
         "geometry": kinds(info),
         "axes": info.axes,
         "axis_details": axes.collect::<Vec<Value>>(),
+        "winding_order": description.winding,
+        "conventions": conventions.collect::<serde_json::Map<String, Value>>(),
+        "capabilities": description.capabilities,
+        "required_capabilities": description.required_capabilities,
         "crs": description.crs,
         "bounds": bounds.map(|bounds| json!([bounds.lower(), bounds.upper()])),
         "positions": positions.map(|positions| positions.dtype),
@@ -130,36 +143,20 @@ pub(super) fn text(address: &str, description: &StoreDescription) -> Result<Stri
         line("from", &description.source_formats.join(", "))?;
     }
     line("geometry", &kinds(info).join(", "))?;
+    if let Some(winding) = description.winding.as_deref().filter(|word| *word != "ccw") {
+        line("winding", &printable(winding))?;
+    }
     if let Some(crs) = &description.crs {
         line("crs", &crs_text(crs))?;
     }
-    let positions = description.positions.as_ref();
-    let is_narrow = positions.is_some_and(|positions| is_narrow(positions.dtype));
     match &info.bounds {
         None => {
             let axes = description.axes.iter().map(axis_text);
             line("axes", &axes.collect::<Vec<_>>().join(", "))?;
         }
         Some(bounds) => {
-            let sides = bounds.lower().iter().zip(bounds.upper());
-            for ((axis, (lower, upper)), at) in description.axes.iter().zip(sides).zip(0_usize..) {
-                let title = if at == 0 { "bounds" } else { "" };
-                let unit = axis.unit.as_deref().map(|unit| format!(" {unit}"));
-                let kind = axis.kind.as_deref().filter(|kind| *kind != "space");
-                let kind = kind.map(|kind| format!(" ({kind})"));
-                let (unit, kind) = (unit.unwrap_or_default(), kind.unwrap_or_default());
-                let (lower, upper) = if is_narrow {
-                    (
-                        narrow_bound(*lower, |value| value < *lower),
-                        narrow_bound(*upper, |value| value > *upper),
-                    )
-                } else {
-                    (lower.to_string(), upper.to_string())
-                };
-                line(
-                    title,
-                    &format!("{} {lower} to {upper}{unit}{kind}", axis.name),
-                )?;
+            for (at, side) in sides(description, bounds).into_iter().enumerate() {
+                line(if at == 0 { "bounds" } else { "" }, &side)?;
             }
         }
     }
@@ -181,6 +178,28 @@ pub(super) fn text(address: &str, description: &StoreDescription) -> Result<Stri
     if let Some(groups) = description.groups {
         line("groups", &group_digits(groups))?;
     }
+    if let Some(lists) = &description.link_lists {
+        for (name, word) in &description.conventions {
+            line(name, &printable(word))?;
+        }
+        if !description.capabilities.is_empty() {
+            line(
+                "capabilities",
+                &printable(&description.capabilities.join(", ")),
+            )?;
+        }
+        if !description.required_capabilities.is_empty() {
+            let required = description.required_capabilities.join(", ");
+            line("required", &printable(&required))?;
+        }
+        let links: Vec<LinkInfo> = lists.iter().flatten().cloned().collect();
+        if !links.is_empty() {
+            writeln!(text)?;
+            for line in links::table(&links) {
+                writeln!(text, "{line}")?;
+            }
+        }
+    }
     writeln!(text)?;
     for line in text_table::align(&level_rows(description)) {
         writeln!(text, "{line}")?;
@@ -195,6 +214,33 @@ pub(super) fn text(address: &str, description: &StoreDescription) -> Result<Stri
         write!(text, "\n{note}")?;
     }
     Ok(text.trim_end().to_owned())
+}
+
+/// Returns the limits of each axis.
+fn sides(description: &StoreDescription, bounds: &Bounds) -> Vec<String> {
+    let positions = description.positions.as_ref();
+    let is_narrow = positions.is_some_and(|positions| is_narrow(positions.dtype));
+    let limits = bounds.lower().iter().zip(bounds.upper());
+    let axes = description.axes.iter().zip(limits);
+    axes.map(|(axis, (lower, upper))| {
+        let unit = axis.unit.as_deref().map(|unit| format!(" {unit}"));
+        let kind = axis
+            .kind
+            .as_deref()
+            .filter(|kind| *kind != "space")
+            .map(|kind| format!(" ({kind})"));
+        let (unit, kind) = (unit.unwrap_or_default(), kind.unwrap_or_default());
+        let (lower, upper) = if is_narrow {
+            (
+                narrow_bound(*lower, |value| value < *lower),
+                narrow_bound(*upper, |value| value > *upper),
+            )
+        } else {
+            (lower.to_string(), upper.to_string())
+        };
+        format!("{} {lower} to {upper}{unit}{kind}", axis.name)
+    })
+    .collect()
 }
 
 fn level_rows(description: &StoreDescription) -> Vec<Vec<String>> {

@@ -34,6 +34,8 @@ impl Described {
             described
         });
         description.axes = axes.collect();
+        let winding = root.winding_order.as_ref();
+        description.winding = winding.and_then(Word::known);
         description.bounds.clone_from(&root.bounds);
         description.crs = root.crs.clone().filter(|crs| !crs.is_null());
         let name = root.other.get("ome").and_then(|ome| ome.get("name"));

@@ -45,6 +45,10 @@ pub async fn save(
     if query.row_ids && !target.format().is_interchange() {
         return Err(SaveError::RowIds(target.format()));
     }
+    // Formats of surfaces have an order of their own; the others name that of the store.
+    let query = &query
+        .clone()
+        .counter_clockwise(!target.format().is_interchange());
     // The nearest are one result, which is ordered by distance, and objects are divided as a whole.
     let is_whole = query.nearest.is_some() || target.of_objects().is_some();
     if target.format().is_in_batches() && !is_whole {

@@ -85,11 +85,17 @@ pub(crate) fn run(args: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>
         warnings.extend(lost);
         views.push(view);
     }
+    let operation = if args.append { "append" } else { "create" };
+    let records = args
+        .from
+        .iter()
+        .filter_map(|source| args.target.history(operation, source));
+    let history = records.collect();
     let options = WriteOptions {
         memory_budget_bytes: args.memory_budget_bytes,
         memory_budget_bps: args.memory_budget_bps,
         checksums: args.target.checksums(),
-        history: Vec::new(),
+        history,
     };
     let first = if args.append {
         dense::tet(&args.file, args.memory)?.datasets().len()

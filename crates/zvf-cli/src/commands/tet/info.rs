@@ -248,7 +248,7 @@ fn execution(text: &mut String, file: &TetFile) -> std::fmt::Result {
     if bytes == 0 && bps == 0 {
         writeln!(
             text,
-            "  (none recorded: readers use 25 % of the free memory)"
+            "  (none recorded: readers use 25 % of the memory of the host)"
         )?;
     }
     Ok(())

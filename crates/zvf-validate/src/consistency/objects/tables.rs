@@ -1,8 +1,13 @@
 //! Groups, and attributes of objects and groups.
 
+use core::num::NonZeroU32;
 use std::collections::BTreeMap;
 
-use zvf_format::{int64s::Int64s, open_rows::OpenRows};
+use zvf_format::{
+    int64s::Int64s,
+    numeric::{Dtype, NumericRows, Value},
+    open_rows::OpenRows,
+};
 use zvf_model::{
     array::{GroupRange, Groups},
     key::Key,
@@ -11,6 +16,7 @@ use zvf_model::{
 
 use super::members::Members;
 use crate::{
+    batch::CellPayload,
     context::Context,
     rules::consistency as rules,
     table_array::{RowCell, RowType, TableArray},
@@ -102,10 +108,13 @@ pub(in crate::consistency) async fn groups(
             let Some(items) = TableArray::open(context, tree, key) else {
                 return;
             };
-            let each = |cell: RowCell<'_>| {
-                let found = items.items(&cell).unwrap_or_default();
-                for (group, item) in (cell.first..).zip(found) {
-                    check.list(group, item);
+            let each = |cell: RowCell<'_>| match items.row {
+                RowType::Number(kind, order) => check.rows(&items, cell, Dtype::new(kind, order)),
+                _ => {
+                    let found = items.items(&cell).unwrap_or_default();
+                    for (group, item) in (cell.first..).zip(found) {
+                        check.list(group, item);
+                    }
                 }
             };
             items.each_cell(context, each).await;
@@ -149,6 +158,29 @@ impl Check<'_> {
             let message = format!("{count} members, first {first}");
             self.context
                 .report_at(&rules::GROUP_MEMBER, self.key, place(), message);
+        }
+    }
+
+    /// Checks groups that are rows of ids, followed by fill values.
+    fn rows(&self, array: &TableArray, cell: RowCell<'_>, dtype: Dtype) {
+        let columns = u32::try_from(array.columns).ok().and_then(NonZeroU32::new);
+        let (Some(columns), CellPayload::Bytes(bytes)) = (columns, cell.cell) else {
+            return;
+        };
+        let Ok(view) = NumericRows::parse(bytes, dtype, columns) else {
+            return;
+        };
+        let rows = usize::try_from(cell.rows)
+            .unwrap_or(usize::MAX)
+            .min(view.rows());
+        for (group, row) in (cell.first..).zip(0..rows) {
+            let ids = (0..columns.get()).map_while(|column| match view.value(row, column)? {
+                Value::Int(id) => Some(id).filter(|id| *id >= 0),
+                Value::UInt(id) => i64::try_from(id).ok(),
+                _ => None,
+            });
+            let item: Vec<u8> = ids.flat_map(i64::to_le_bytes).collect();
+            self.list(group, &item);
         }
     }
 

@@ -8,7 +8,7 @@
 
 mod fields;
 mod free;
-mod json;
+pub(super) mod json;
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ struct Tally {
 }
 
 /// Reads all files of a store.
-pub(super) async fn snapshot(store: &Store) -> Files {
+pub(crate) async fn snapshot(store: &Store) -> Files {
     let listed = store.list_all(&Key::root(), 1 << 20).await.unwrap();
     let keys: Vec<Key> = listed
         .iter()
@@ -114,7 +114,7 @@ fn made(geometry: Geometry, design: Design) -> Files {
 }
 
 /// Replaces a file by its mutant.
-fn with(files: &Files, mutant: &Mutant) -> Files {
+pub(super) fn with(files: &Files, mutant: &Mutant) -> Files {
     let files = files.iter().map(|(path, bytes)| {
         let bytes = if *path == mutant.file {
             &mutant.bytes

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Mutant;
 
 /// Returns documents in which one value is changed, of another type, null or removed.
-pub(super) fn mutants(file: &str, bytes: &[u8]) -> Vec<Mutant> {
+pub(in super::super) fn mutants(file: &str, bytes: &[u8]) -> Vec<Mutant> {
     let document: Value = serde_json::from_slice(bytes).unwrap();
     let mut places = Vec::new();
     collect(&document, &mut Vec::new(), &mut places);
@@ -86,8 +86,8 @@ fn others(value: &Value) -> Vec<Option<Value>> {
         Value::Bool(flag) => vec![json!(!flag), json!("yes")],
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(n), _) => vec![
-                json!(n + 1),
-                json!(n - 1),
+                json!(n.wrapping_add(1)),
+                json!(n.wrapping_sub(1)),
                 json!(-7),
                 json!("1"),
                 json!(1e18),
