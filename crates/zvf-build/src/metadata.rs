@@ -16,7 +16,7 @@ use zvf_model::{
 };
 
 use crate::{
-    CellCompression, GeometryKind,
+    CellCompression,
     design::{AxisSpec, Design, ManifestForm, Profile},
     spatial_layout::{ArrayGrid, SpatialLayout},
 };

@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use zvf::{AttributeDeclarations, AxisSpec, Column, Design, GeometryKind, Scope, WindingOrder};
+use zvf::{AttributeDeclarations, AxisSpec, Column, Design, Scope, WindingOrder};
 use zvf_model::grid::Bounds;
 
 use crate::{FileDescription, FileHeader};

@@ -208,7 +208,7 @@ impl Session<'_> {
     ///
     /// # Errors
     ///
-    /// [`QueryError::NoAttribute`] for a missing attribute, with the existing ones; [`QueryError`].
+    /// [`CatalogError::NoAttribute`] for a missing attribute, with the existing ones; [`QueryError`].
     pub async fn check_selection(&self, query: &Query) -> Result<(), QueryError> {
         let checked = self.check_names(query).await;
         self.confirmed(checked).await
