@@ -6,7 +6,7 @@ use futures_util::future::join;
 use proptest::prelude::*;
 use serde_json::Value;
 use zvf::{MigrateOptions, OpenOptions, Profile, TaskPlanError, plan_migrate};
-use zvf_query::QueryError;
+use zvf_catalog::CatalogError;
 use zvf_testkit::{
     golden::Golden,
     stores::{PyramidLinks, Recipe, RecipeProfile, make, pyramid},
@@ -147,7 +147,7 @@ fn damaged_cells_are_skipped_and_listed_once() {
         let planned = plan_migrate(&text(&old), &text(&new), &strict, &tasks(1)).await;
         let plan = planned.unwrap();
         let error = plan.run(0, &open).await.unwrap_err();
-        assert!(error.cause::<QueryError>().is_some(), "{error}");
+        assert!(error.cause::<CatalogError>().is_some(), "{error}");
         let report = check(&old, &strict.skip_damaged(true), "damaged").await;
         let lost = report["lost"].as_array().unwrap().iter().filter(|note| {
             note["what"] == "cannot be read"
