@@ -17,8 +17,8 @@ use crate::{arguments::values, display::narrow_float, outcome::CommandOutcome, t
 /// their attributes. With --delta, prints the chunk and the row of each end of each link, as CSV.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  zvf links tracts.zv
-  zvf links tracts.zv --delta 1 > parents.csv")]
+  zvf links old.zv
+  zvf links old.zv --delta 0 > links.csv")]
 pub(crate) struct LinksArgs {
     /// Store: a folder, a .zip file, or an address that this build supports.
     store: String,

@@ -8,6 +8,10 @@ tracts = zvf.open("tracts.zv")
 print(tracts)
 print(tracts.info().levels, tracts.attributes())
 
+# --- zvf links
+old = zvf.open("old.zv")
+print(old.link_info(), old.stored_links()[0].rows)
+
 # --- zvf query
 near = tracts.query(bbox=((0, 0, 0), (10, 10, 10)), mode="clip", where="vertex.fa > 0.3")
 print(near.positions, near.part_offsets, near.vertex["fa"])
