@@ -19,7 +19,6 @@ use zvf_catalog::{Catalog, CatalogError, LevelCache};
 use zvf_model::level::Refinement;
 use zvf_model::{
     detection::{Detection, Evidence},
-    fetch::BoxFuture,
     key::Key,
     layout::Layout,
     level::{LevelId, LevelMetadata},
@@ -171,7 +170,9 @@ impl Dataset {
     /// Opens the dataset in `store` for a writer: without a cell cache and without checks of the
     /// head, because a transaction detects changes by others.
     #[cfg(feature = "write")]
-    pub(crate) fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Failure>> {
+    pub(crate) fn open_store(
+        store: Store,
+    ) -> zvf_model::fetch::BoxFuture<'static, Result<Self, Failure>> {
         Box::pin(async move {
             let address = store.to_string();
             for _ in 0..MAX_OPEN_ATTEMPTS {

@@ -1,9 +1,9 @@
 //! The causes of errors. [`Error`](crate::Error) is a box of one.
 
+#[cfg(feature = "pyramid")]
 use zvf_build::coarsen::{CoarsenError, SparsityError};
 #[cfg(feature = "write")]
 use zvf_build::{BuildError, edit::EditError};
-#[cfg(feature = "pyramid")]
 use zvf_catalog::CatalogError;
 use zvf_format::{
     fragment::FragmentIndexError, manifest::ManifestError, open_rows::OpenRowsError,
@@ -323,6 +323,10 @@ pub(crate) enum Failure {
         why: &'static str,
     },
     /// A node is not JSON.
+    #[cfg_attr(
+        all(feature = "pyramid", not(feature = "validate")),
+        expect(dead_code, reason = "only repairs construct it")
+    )]
     #[error("{key} is not JSON")]
     Json {
         /// The node.
