@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -160,3 +162,17 @@ def test_an_existing_store_is_kept() -> None:
     assert len(zvf.open("tracts.zv").query()) == 5
     zvf.create("tracts.zv", kind="points", positions=CORNERS, overwrite=True)
     assert len(zvf.open("tracts.zv").query()) == 4
+
+
+@pytest.mark.parametrize(("given", "winding"), [(None, "ccw"), ("cw", "cw")])
+def test_meshes_have_an_order_of_corners(
+    given: Literal["cw"] | None, winding: Literal["ccw", "cw"]
+) -> None:
+    options: zvf.CreateOptions = {} if given is None else {"winding": given}
+    zvf.create("one.zv", kind="mesh", positions=np.eye(3), links=[[0, 1, 2]], **options)
+    store = zvf.open("one.zv")
+    assert store.winding == winding
+    assert store.conventions["links_convention"] == "explicit"
+    assert isinstance(store.capabilities, list)
+    assert [found.delta for found in store.link_info()] == [0]
+    assert zvf.open("tracts.zv").winding is None

@@ -175,7 +175,7 @@ class Dataset:
     def link_info(self, level: int = 0) -> list[LinkInfo]:
         """List the links of a level, by the level that they lead to. The store must support listing.
 
-        >>> zvf.create("pair.zv", kind="graphs", positions=np.eye(2), links=[[0, 1]])
+        >>> made = zvf.create("pair.zv", kind="graphs", positions=np.eye(2), links=[[0, 1]])
         >>> zvf.open("pair.zv").link_info()
         [LinkInfo(delta=0, families={'0/links/0': 2}, attributes={})]
         """
@@ -188,8 +188,9 @@ class Dataset:
         Returns one part for each node of `link_info`. `query` returns links by rows of its result
         instead.
 
+        >>> made = zvf.create("pair.zv", kind="graphs", positions=np.eye(2), links=[[0, 1]])
         >>> zvf.open("pair.zv").stored_links()[0].rows
-        array([[0, 1]])
+        array([[0, 0]])
         """
         parts = []
         for ends, chunks, rows, columns in self._raw.stored_links(level, delta):
