@@ -106,7 +106,7 @@ pub enum CatalogError {
          select less, or raise the budget"
     )]
     OverBudget {
-        /// What exceeds it.
+        /// The data, in the plural.
         what: &'static str,
         /// Its size in bytes.
         bytes: u64,

@@ -9,4 +9,5 @@ pub(crate) mod values;
 
 pub use geometry_file::{GeometryFileArgs, GeometryReadingArgs};
 pub(crate) use named::{name_of, named};
+pub(crate) use selection::axis_names;
 pub use selection::{QueryUsageError, SelectionArgs};

@@ -116,7 +116,7 @@ pub struct Evidence {
     pub parametric_objects: Option<NodeForm>,
     /// `<level>/groups`, or the node of the name in `names`.
     pub groups: Option<NodeForm>,
-    /// The names of parts, from the children of the level; those that writers use if unknown.
+    /// Names of parts among the children of the level; `None` if these were not listed.
     pub names: Option<PartNames>,
     /// `true` if `<level>/fragment_attributes` exists.
     pub fragment_attributes: bool,

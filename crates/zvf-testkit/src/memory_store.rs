@@ -37,7 +37,7 @@ use zvf_model::{
 pub struct MemoryStore<C> {
     /// Paths of the store's generation.
     pub layout: Layout,
-    /// Whether folders can be listed.
+    /// `true` if folders can be listed.
     pub lists: bool,
     /// The memory budget.
     pub budget: u64,

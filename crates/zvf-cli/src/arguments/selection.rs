@@ -1,10 +1,16 @@
 //! Selection of a part of a store: by region, object, group, chunk and attribute.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use zvf::{Bbox, Mode, Position, Predicate, Query, Scope, Sphere};
+use zvf::{Bbox, Dataset, Mode, Position, Predicate, Query, Scope, Sphere};
 use zvf_model::grid::ChunkCoord;
 
 use super::values;
+
+/// Returns the names of the axes of a store.
+pub(crate) fn axis_names(dataset: &Dataset) -> Vec<&str> {
+    let axes = dataset.root().axes.iter();
+    axes.map(|axis| axis.name.as_str()).collect()
+}
 
 /// Arguments that select a part of a store.
 #[derive(Clone, Debug, clap::Args)]

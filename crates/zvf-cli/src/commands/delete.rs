@@ -8,7 +8,7 @@ use zvf_files::{InputFile, TableKey, read_keys};
 use zvf_query::QueryError;
 
 use crate::{
-    arguments::SelectionArgs,
+    arguments::{SelectionArgs, axis_names},
     display::{count_noun, len_u64},
     editing::{EditOutput, EditSession, EditTargetArgs, NoChange, RowIdError, row_ids},
     hint::Operation,
@@ -98,14 +98,7 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     let mut query = Query::new();
     selecting.select(&mut query)?;
     let mut opened = work.open(Operation::Delete).await?;
-    let axes: Vec<&str> = opened
-        .dataset
-        .root()
-        .axes
-        .iter()
-        .map(|axis| axis.name.as_str())
-        .collect();
-    selecting.check_axes(&axes)?;
+    selecting.check_axes(&axis_names(&opened.dataset))?;
     let mut left = work.retries;
     let (ids, mut notes, changed) = loop {
         let mut notes = opened.notes();
@@ -215,14 +208,7 @@ async fn delete_selected(
     } = arguments;
     let mut query = Query::new();
     selecting.select(&mut query)?;
-    let axes: Vec<&str> = opened
-        .dataset
-        .root()
-        .axes
-        .iter()
-        .map(|axis| axis.name.as_str())
-        .collect();
-    selecting.check_axes(&axes)?;
+    selecting.check_axes(&axis_names(&opened.dataset))?;
     let mut notes = opened.notes();
     let changed = if arguments.dry_run {
         let query = query

@@ -13,6 +13,7 @@ use std::error::Error;
 use zvf::{Dataset, OpenOptions};
 
 use crate::{
+    arguments::axis_names,
     hint::{outside_bounds, with_query_hint},
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -38,13 +39,7 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         .node_copy(!arguments.no_node_copy)
         .seal(!arguments.no_seal);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
-    let axes: Vec<&str> = dataset
-        .root()
-        .axes
-        .iter()
-        .map(|axis| axis.name.as_str())
-        .collect();
-    arguments.check_axes(&axes)?;
+    arguments.check_axes(&axis_names(&dataset))?;
     let hinted = |error| with_query_hint(error, arguments.selecting.is_filtered());
     let raised = |error| match error {
         SaveError::Query(error) => hinted(error),

@@ -45,8 +45,9 @@ pub(super) struct StoreDescription {
     pub(super) link_lists: Option<Vec<Vec<LinkInfo>>>,
     /// Names and words of the conventions that the root declares, or their defaults.
     pub(super) conventions: [(&'static str, String); 4],
-    /// Capabilities that the root declares, and those that it requires.
+    /// Declared capabilities.
     pub(super) capabilities: Vec<String>,
+    /// Capabilities that a reader must have.
     pub(super) required_capabilities: Vec<String>,
     /// True if the order of rows implies links.
     pub(super) has_implied_links: bool,
