@@ -21,12 +21,13 @@ use serde_json::Value;
 use crate::{metadata, run::cargo, stage::Done, workspace};
 
 /// The published libraries. `zvf-cli` is a program; its library exists for its tests.
-const LIBRARIES: [&str; 16] = [
+const LIBRARIES: [&str; 17] = [
     "zvf",
     "zvf-arrow",
     "zvf-build",
     "zvf-catalog",
     "zvf-codecs",
+    "zvf-dataset",
     "zvf-dense",
     "zvf-files",
     "zvf-format",

@@ -32,17 +32,11 @@ pub(crate) use rows::{TableKeys, write as write_table};
 
 use crate::{
     commit::{commit_or_abort, unfinished},
-    dataset::Dataset,
-    error::Error,
-    failure::Failure,
-    location::Location,
-    nodes,
     options::option_setters,
-    progress::Progress,
     stale::{coarser_levels, mark_stale},
-    state_error::StateError,
     writer::{encode::group_bytes, or_changed},
 };
+use zvf_dataset::{Dataset, Error, Failure, Location, Progress, StateError, base, nodes};
 
 /// Maximum number of files of an attribute.
 const MAX_FILES: usize = 1 << 26;
@@ -238,7 +232,7 @@ fn write(
         let mut transaction = begin(&store).await?;
         // Reads from here on see the state that the transaction is based on.
         let staged = async {
-            let dataset = Dataset::open_store(store.without_node_copy()).await?;
+            let dataset = base::open(store.without_node_copy()).await?;
             match reduction {
                 None => vertex::write(&dataset, &mut transaction, spec, values).await,
                 Some(reduction) => {
@@ -253,7 +247,7 @@ fn write(
 
 /// Begins a transaction on a store whose attributes can be changed.
 async fn begin(store: &Store) -> Result<Transaction, Failure> {
-    let dataset = Dataset::open_store(store.without_node_copy()).await?;
+    let dataset = base::open(store.without_node_copy()).await?;
     let profile = dataset.layout().profile();
     let declared = dataset.root().version.and_then(Generation::of_version);
     if profile != "0.9" || declared != Some(Generation::V0_9) {

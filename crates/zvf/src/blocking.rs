@@ -32,7 +32,7 @@ use zvf_query::{
 };
 use zvf_store::OpenOptions;
 
-use crate::{error::Error, failure::Failure, location::Location};
+use zvf_dataset::{Error, Failure, Location};
 
 /// Waits for an operation, on a runtime that all calls share.
 ///
@@ -65,33 +65,33 @@ fn runtime() -> Result<&'static Runtime, Error> {
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-/// A [`crate::Dataset`] whose queries return when they are done.
+/// A [`zvf_dataset::Dataset`] whose queries return when they are done.
 #[derive(Clone, Debug)]
-pub struct Dataset(crate::Dataset);
+pub struct Dataset(zvf_dataset::Dataset);
 
 impl Dataset {
-    /// Opens the store at `location`, as [`crate::Dataset::open`] does.
+    /// Opens the store at `location`, as [`zvf_dataset::Dataset::open`] does.
     ///
     /// # Errors
     ///
-    /// See [`crate::Dataset::open`].
+    /// See [`zvf_dataset::Dataset::open`].
     pub fn open(location: impl Into<Location>) -> Result<Self, Error> {
         Self::open_with(location, &OpenOptions::default())
     }
 
-    /// Opens the store with `options`, as [`crate::Dataset::open_with`] does.
+    /// Opens the store with `options`, as [`zvf_dataset::Dataset::open_with`] does.
     ///
     /// # Errors
     ///
-    /// See [`crate::Dataset::open`].
+    /// See [`zvf_dataset::Dataset::open`].
     pub fn open_with(location: impl Into<Location>, options: &OpenOptions) -> Result<Self, Error> {
-        Ok(Self(block_on(crate::Dataset::open_with(
+        Ok(Self(block_on(zvf_dataset::Dataset::open_with(
             location, options,
         ))?))
     }
 
     /// Returns the async dataset, for metadata and for operations to pass to [`block_on`].
-    pub fn as_async(&self) -> &crate::Dataset {
+    pub fn as_async(&self) -> &zvf_dataset::Dataset {
         &self.0
     }
 
@@ -99,13 +99,13 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// See [`crate::Dataset::query`].
+    /// See [`zvf_dataset::Dataset::query`].
     pub fn query(&self, query: &Query) -> Result<QueryResult, Error> {
         block_on(self.0.query(query))
     }
 
     /// Runs a query and returns its result as an iterator of batches, which reads while it is
-    /// advanced. See [`crate::Dataset::stream`].
+    /// advanced. See [`zvf_dataset::Dataset::stream`].
     pub fn stream(&self, query: &Query, options: BatchOptions) -> BatchIter {
         BatchIter(self.0.stream(query, options))
     }
@@ -114,7 +114,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// See [`crate::Dataset::partitions`].
+    /// See [`zvf_dataset::Dataset::partitions`].
     pub fn partitions(&self, query: &Query, parts: usize) -> Result<Vec<QueryPartition>, Error> {
         block_on(self.0.partitions(query, parts))
     }
@@ -123,7 +123,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// See [`crate::Dataset::count`].
+    /// See [`zvf_dataset::Dataset::count`].
     pub fn count(&self, query: &Query) -> Result<Counts, Error> {
         block_on(self.0.count(query))
     }
@@ -132,7 +132,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// See [`crate::Dataset::explain`].
+    /// See [`zvf_dataset::Dataset::explain`].
     pub fn explain(&self, query: &Query) -> Result<Explanation, Error> {
         block_on(self.0.explain(query))
     }

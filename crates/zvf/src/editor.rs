@@ -25,20 +25,17 @@ use zvf_store::{
 use self::{load::OpenLevel, recorded::RecordedReads};
 use crate::{
     commit::{commit_or_abort, unfinished},
-    dataset::Dataset,
-    error::{Error, boxed},
-    failure::Failure,
-    location::Location,
-    nodes::{self, element},
-    progress::Progress,
     stale::{coarser_levels, mark_stale},
-    state_error::StateError,
     writer::{
         PlanCheck,
         cell_writer::{CellWriter, StagedTransaction},
         encode::{self, Arrays, encoded},
         has_moved,
     },
+};
+use zvf_dataset::{
+    Dataset, Error, Failure, Location, Progress, StateError, base, boxed,
+    nodes::{self, element},
 };
 
 /// Changes a store of generation 0.9. Each method is one transaction: readers see the whole change
@@ -162,7 +159,7 @@ impl Editor {
                 error => error.into(),
             });
             begun?.abort().await?;
-            let dataset = Dataset::open_store(store.clone()).await?;
+            let dataset = base::open(store.clone()).await?;
             let profile = dataset.layout().profile();
             // Structure alone does not prove the generation: a newer version may have the same
             // layout.

@@ -8,7 +8,7 @@ use zvf_model::{
     zarr::Node,
 };
 
-use crate::{dataset::Dataset, failure::Failure, nodes};
+use zvf_dataset::{Dataset, Failure, nodes};
 
 /// Returns the form of the cells of a store, for new cells.
 pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Failure> {

@@ -7,7 +7,7 @@ use zvf_catalog::NO_OBJECT;
 use zvf_model::column::Column;
 use zvf_query::QueryResult;
 
-use crate::{error::Error, failure::Failure};
+use zvf_dataset::{Error, Failure};
 
 /// Conversion into [`Geometry`], which [`create`](crate::create) and
 /// [`Editor::append`](crate::Editor::append) take.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use zvf_store::{JobFiles, Store};
 
-use crate::{failure::Failure, task_plan_error::TaskPlanError};
+use zvf_dataset::{Failure, TaskPlanError};
 
 /// Name of the file that describes a job.
 const DESCRIPTION: &str = "job.json";

@@ -53,27 +53,20 @@ mod attribute;
 pub mod blocking;
 #[cfg(feature = "write")]
 mod commit;
-mod dataset;
 #[cfg(feature = "write")]
 mod editor;
-mod error;
-mod failure;
-mod fetch_dataset;
 #[cfg(feature = "write")]
 mod form;
 #[cfg(feature = "write")]
 mod geometry;
 #[cfg(feature = "pyramid")]
 mod job;
-mod location;
 #[cfg(feature = "migrate")]
 mod migrate;
-mod nodes;
 #[cfg(feature = "write")]
 mod options;
 mod plan;
 mod plan_file;
-mod progress;
 #[cfg(feature = "pyramid")]
 mod pyramid;
 #[cfg(all(feature = "validate", feature = "write"))]
@@ -84,10 +77,8 @@ mod run_task;
 mod seal;
 #[cfg(feature = "write")]
 mod stale;
-mod state_error;
 #[cfg(feature = "pyramid")]
 mod task_plan;
-mod task_plan_error;
 #[cfg(feature = "write")]
 mod task_runner;
 #[cfg(feature = "validate")]
@@ -98,10 +89,11 @@ mod validation_plan;
 mod writer;
 
 // Opening and queries.
-pub use dataset::{AttributeInfo, Dataset, LevelInfo, LinkInfo, StoreInfo, ValueRange};
-pub use fetch_dataset::{FetchDataset, FetchOptions};
-pub use location::Location;
 pub use zvf_catalog::{NO_OBJECT, ObjectGroup, SEVERAL_OBJECTS, Scope, Selection, Skipped};
+pub use zvf_dataset::{
+    AttributeInfo, Dataset, FetchDataset, FetchOptions, LevelInfo, LinkInfo, Location, StoreInfo,
+    ValueRange,
+};
 pub use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
     error_kind::ErrorKind,
@@ -165,8 +157,7 @@ pub use zvf_build::coarsen::MethodKind;
 
 // Validation and migration.
 #[cfg(feature = "migrate")]
-pub use migrate::{MigrateOptions, MigrateReport, migrate};
-pub use progress::Progress;
+pub use migrate::{MigrateOptions, MigrateReport, migrate, migrate_dataset};
 #[cfg(all(feature = "validate", feature = "write"))]
 pub use repair::{RepairReport, repair, repair_trusting_files};
 #[cfg(all(feature = "validate", feature = "write"))]
@@ -177,14 +168,13 @@ pub use validate::{validate, validate_with_progress};
 pub use validation_plan::{ValidationPlan, ValidationWork, plan_validation};
 #[cfg(feature = "migrate")]
 pub use zvf_build::migrate::MigrationNote;
+pub use zvf_dataset::Progress;
 #[cfg(feature = "validate")]
 pub use zvf_validate::{Depth, Finding, Remedy, Rule, Severity, ValidateOptions, ValidationReport};
 
-pub use error::Error;
 pub use plan::{Plan, TaskPlanOptions, TaskStatus, Work};
 pub use plan_file::{PlanCause, PlanError};
-pub use state_error::StateError;
-pub use task_plan_error::TaskPlanError;
+pub use zvf_dataset::{Error, StateError, TaskPlanError};
 
 /// Methods that reduce vertices, for the [levels](LevelDesign) of a pyramid.
 #[cfg(feature = "pyramid")]

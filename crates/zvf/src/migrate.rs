@@ -28,13 +28,7 @@ use zvf_model::{
 };
 use zvf_store::{CreateError, OpenOptions, Store, path_in_folder};
 
-use crate::progress::Progress;
 use crate::{
-    dataset::{Dataset, check_whole_level},
-    error::Error,
-    failure::Failure,
-    location::Location,
-    nodes::{self, place},
     options::option_setters,
     writer::{
         WriteReport, begin_replace,
@@ -44,6 +38,12 @@ use crate::{
         finish_replace, name_of,
     },
 };
+use zvf_dataset::{
+    Dataset, Error, Failure, Location,
+    base::check_whole_level,
+    nodes::{self, place},
+};
+use zvf_dataset::{Progress, base};
 
 use level::{Level, is_suspect};
 use links::CopiedLinks;
@@ -245,28 +245,26 @@ pub async fn migrate(
     options: &MigrateOptions,
 ) -> Result<MigrateReport, Error> {
     let dataset = Dataset::open_with(source, &options.open).await?;
-    dataset.migrate(target, options).await
+    migrate_dataset(&dataset, target, options).await
 }
 
-impl Dataset {
-    /// Rewrites the store at `target`, as [`migrate`].
-    ///
-    /// # Errors
-    ///
-    /// See [`migrate`].
-    pub async fn migrate(
-        &self,
-        target: impl Into<Location>,
-        options: &MigrateOptions,
-    ) -> Result<MigrateReport, Error> {
-        let target = target.into();
-        if let Some(address) = target.address() {
-            check_outside(self.address(), address)?;
-        }
-        let name = new_name(self, target.address(), options);
-        let store = target.create(&options.open)?;
-        Ok(migrate_in(self, &store, &name, options).await?)
+/// Rewrites the store of an open dataset, as [`migrate`].
+///
+/// # Errors
+///
+/// See [`migrate`].
+pub async fn migrate_dataset(
+    source: &Dataset,
+    target: impl Into<Location>,
+    options: &MigrateOptions,
+) -> Result<MigrateReport, Error> {
+    let target = target.into();
+    if let Some(address) = target.address() {
+        check_outside(source.address(), address)?;
     }
+    let name = new_name(source, target.address(), options);
+    let store = target.create(&options.open)?;
+    Ok(migrate_in(source, &store, &name, options).await?)
 }
 
 /// Returns the name of the new collection if the old one has none.
@@ -299,8 +297,8 @@ async fn checked(
     options: &MigrateOptions,
 ) -> Result<(MigrationTarget, Dataset), Failure> {
     let form = MigrationTarget::new(options.profile, options.compression, options.checksums)?;
-    let source = source.surveyed().await?;
-    let levels = source.all_levels().await?;
+    let source = base::surveyed(source).await?;
+    let levels = base::levels(&source).await?;
     levels.iter().try_for_each(check_whole_level)?;
     Ok((form, source))
 }
@@ -493,7 +491,7 @@ impl<'a> Migration<'a> {
         self.composite(&mut level).await?;
         self.other_nodes(&level).await?;
         let node = self.attributes(&place(level.keys.level())?).await?;
-        let metadata = self.source.level_metadata(level.id).await?;
+        let metadata = base::level(self.source, level.id).await?;
         let parent = metadata.parent_level;
         level.facts.inherited_objects =
             parent.and_then(|parent| self.state().object_rows.get(&parent).copied());
@@ -502,7 +500,7 @@ impl<'a> Migration<'a> {
 
     /// Opens the arrays of a level.
     async fn open_level(&self, id: LevelId) -> Result<OpenLevel, Failure> {
-        let metadata = self.source.level_metadata(id).await?;
+        let metadata = base::level(self.source, id).await?;
         let root = self.source.root();
         let chunk = metadata.effective_chunk_shape(root).extents();
         let bounds = root.bounds.as_ref();

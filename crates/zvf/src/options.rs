@@ -16,7 +16,7 @@ macro_rules! option_setters {
     (@setter progress) => {
         /// Sets the callback for progress.
         #[must_use]
-        pub fn progress(mut self, progress: crate::Progress) -> Self {
+        pub fn progress(mut self, progress: zvf_dataset::Progress) -> Self {
             self.progress = Some(progress);
             self
         }

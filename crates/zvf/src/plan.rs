@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 use zvf_store::OpenOptions;
 
-use crate::{
-    plan_file::{PlanError, PlanFile},
-    task_plan_error::TaskPlanError,
-};
+use crate::plan_file::{PlanError, PlanFile};
+use zvf_dataset::TaskPlanError;
 
 /// Work, divided into independent tasks that other processes run.
 ///

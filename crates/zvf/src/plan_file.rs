@@ -4,7 +4,7 @@ use serde_json::Value;
 use zvf_model::key::Key;
 use zvf_store::{OpenError, OpenOptions, Read, ReadError, Store, WriteError, absolute_address};
 
-use crate::task_plan_error::TaskPlanError;
+use zvf_dataset::{Error, Failure, TaskPlanError};
 
 /// An error of the file of a [plan](crate::Plan), before it is that of its work.
 #[derive(Debug)]
@@ -93,5 +93,22 @@ impl<'a> PlanFile<'a> {
     fn error(&self, cause: PlanCause) -> PlanError {
         let address = self.address.to_owned();
         PlanError { address, cause }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(PlanError { address, cause }: PlanError) -> Self {
+        match cause {
+            PlanCause::Problem(source) => Self::Plan { address, source },
+            PlanCause::Open(error) => error.into(),
+            PlanCause::Read(error) => error.into(),
+            PlanCause::Write(error) => error.into(),
+        }
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Failure::from(error).into()
     }
 }

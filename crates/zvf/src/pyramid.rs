@@ -56,18 +56,14 @@ use self::{
 };
 use crate::{
     commit::unfinished,
-    dataset::Dataset,
-    error::Error,
-    failure::Failure,
     form::form,
     job::PlannedJob,
-    location::Location,
-    nodes,
     options::option_setters,
     stale::PENDING_LEVELS,
     task_runner::TaskRunner,
     writer::{begin_on, encode::group_bytes, or_changed},
 };
+use zvf_dataset::{Error, Failure, Location, base, nodes};
 
 pub use auto::AutoLevels;
 pub use design::{LevelDesign, ObjectSelection};
@@ -363,7 +359,7 @@ fn levels<'a>(
         let mut known: Option<LevelSize> = None;
         for step in 0.. {
             let number = first.saturating_add(step);
-            let dataset = Dataset::open_store(store.clone()).await?;
+            let dataset = base::open(store.clone()).await?;
             let id = LevelId::new(number);
             let coarsening = Coarsening {
                 rules: options.rules.clone(),
@@ -390,8 +386,8 @@ fn levels<'a>(
             })?;
             let (vertices, chunks) = if resume::is_made(&dataset, target, &design, options).await? {
                 made.existing += 1;
-                let present = dataset.level_metadata(target).await?;
-                let info = Box::pin(crate::dataset::count_level(&dataset, &present)).await?;
+                let present = base::level(&dataset, target).await?;
+                let info = Box::pin(base::count(&dataset, &present)).await?;
                 (info.vertices.unwrap_or(0), info.chunks)
             } else if let Some(tasks) = tasks {
                 let planning = plan_at(&source, target, &design, &coarsening, options, tasks);
@@ -449,7 +445,7 @@ async fn additive_levels(
         PyramidLevels::Auto(_) => None,
     };
     for target in 1.. {
-        let dataset = Dataset::open_store(store.clone()).await?;
+        let dataset = base::open(store.clone()).await?;
         let source = Source::open(&dataset, LevelId::FULL, &coarsening).await?;
         check_rules(&source, options)?;
         check_options(&source, options)?;
@@ -534,7 +530,7 @@ async fn begin_level<'a>(
 ) -> Result<Build<'a>, Failure> {
     let dataset = source.dataset;
     let form = form(dataset).await?;
-    let present: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
+    let present: Vec<LevelId> = base::surveyed(dataset).await?.levels().to_vec();
     if present.iter().any(|level| *level >= target) && !options.overwrite {
         return Err(Failure::NoPyramid {
             why: "there are coarser levels already; --overwrite replaces them, --refresh makes those anew \

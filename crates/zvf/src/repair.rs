@@ -16,12 +16,7 @@ use zvf_validate::{
 
 use crate::{
     commit::{commit_or_abort, unfinished},
-    error::Error,
-    failure::Failure,
-    location::Location,
-    nodes,
     stale::{coarser_levels, mark_all_stale},
-    state_error::StateError,
     validate::{validate_state, validate_store},
     writer::{
         MAX_FILES,
@@ -29,6 +24,7 @@ use crate::{
         encode::{Arrays, encoded},
     },
 };
+use zvf_dataset::{Error, Failure, Location, StateError, nodes};
 
 /// Maximum number of rounds. A fix may reveal another finding: lists of chunks, then counts.
 const MAX_ROUNDS: usize = 4;

@@ -4,11 +4,8 @@ use std::path::Path;
 
 use zvf_store::OpenOptions;
 
-use crate::{
-    error::{Error, boxed},
-    task_runner::read_json,
-    writer,
-};
+use crate::{task_runner::read_json, writer};
+use zvf_dataset::{Error, boxed};
 
 /// Runs the task that the file `task` describes. Running a task twice leaves the same result.
 ///

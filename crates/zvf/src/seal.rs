@@ -5,7 +5,7 @@ use zvf_store::{CommitError, OpenOptions, Store};
 #[cfg(feature = "validate")]
 use zvf_validate::{ValidationReport, rules::consistency};
 
-use crate::{error::Error, failure::Failure, location::Location};
+use zvf_dataset::{Error, Failure, Location};
 
 /// Maximum number of times that others may commit while the store is sealed.
 const MAX_RETRIES: usize = 8;

@@ -5,7 +5,7 @@ use zvf_model::{
 };
 use zvf_store::Store;
 
-use crate::{failure::Failure, nodes};
+use zvf_dataset::{Failure, nodes};
 
 /// Attribute of the root: recipes of the levels that a refresh has still to build.
 #[cfg(feature = "pyramid")]

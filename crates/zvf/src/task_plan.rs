@@ -11,15 +11,12 @@ use zvf_store::{CreateError, OpenOptions, Store, absolute_address};
 use crate::migrate::{MigrateOptions, tasks as migration};
 use crate::{
     attribute::{AttributeSpec, ObjectReduction, VertexFn, tasks as attribute},
-    error::{Error, boxed},
-    failure::Failure,
     job::{Job, PlannedJob},
-    location::Location,
     plan::{Plan, TaskPlanOptions, Work},
     pyramid::{self, PyramidOptions, tasks as level_tasks},
-    task_plan_error::TaskPlanError,
     writer::{CreateOptions, GeometrySource, job as creation, shares as input},
 };
+use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed};
 
 /// A plan of the tasks that write a store.
 pub type TaskPlan = Plan<StoreWork>;
@@ -610,9 +607,9 @@ impl TaskPlan {
     fn open(&self, open: &OpenOptions) -> Result<Store, Failure> {
         let location = Location::from(&self.store);
         if self.work.kind.is_creation() {
-            location.create(open)
+            Ok(location.create(open)?)
         } else {
-            location.open(open)
+            Ok(location.open(open)?)
         }
     }
 }

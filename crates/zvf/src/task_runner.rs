@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::failure::Failure;
+use zvf_dataset::Failure;
 
 /// Runs tasks outside of this process: in other processes, or on a cluster with shared files.
 pub trait TaskRunner: Send + Sync {

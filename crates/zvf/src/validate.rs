@@ -15,12 +15,9 @@ use zvf_model::{
 use zvf_store::{CellReader, OpenOptions, Read, Store};
 use zvf_validate::{Depth, Finding, ValidateOptions, ValidationReport, rules::consistency};
 
-use crate::{
-    error::Error, failure::Failure, location::Location, nodes, progress::Progress,
-    state_error::StateError,
-};
+use zvf_dataset::{Error, Failure, Location, Progress, StateError, nodes};
 
-/// Checks a store, even one that [`Dataset::open`](crate::Dataset::open) rejects. A sealed store is
+/// Checks a store, even one that [`Dataset::open`](zvf_dataset::Dataset::open) rejects. A sealed store is
 /// also compared with its inventory.
 ///
 /// ```

@@ -26,16 +26,12 @@ use zvf_validate::{
 };
 
 use crate::{
-    error::{Error, boxed},
-    failure::Failure,
     job::Job,
-    location::Location,
-    nodes,
     plan::{Plan, TaskPlanOptions, Work},
     plan_file::PlanFile,
-    task_plan_error::TaskPlanError,
     validate::{add_seal_differences, committed_state, read_root},
 };
+use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed, nodes};
 
 /// The name of the job in the file of a plan.
 const JOB: &str = "validate";
@@ -327,7 +323,7 @@ impl ValidationPlan {
 
     fn open_store(&self, open: &OpenOptions) -> Result<Store, Failure> {
         let anonymous = self.work.anonymous || open.anonymous;
-        Location::from(&self.store).open(&open.clone().anonymous(anonymous))
+        Ok(Location::from(&self.store).open(&open.clone().anonymous(anonymous))?)
     }
 
     /// Returns the files that the processes share, beside the plan.

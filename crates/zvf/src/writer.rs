@@ -15,15 +15,10 @@ use zvf_store::{
 
 use crate::{
     commit::{commit_or_abort, unfinished},
-    error::Error,
-    failure::Failure,
-    location::Location,
-    nodes,
     options::option_setters,
-    progress::Progress,
-    state_error::StateError,
     task_runner::TaskRunner,
 };
+use zvf_dataset::{Error, Failure, Location, Progress, StateError, nodes};
 
 use self::{
     cell_writer::{CellWriter, Destination, StagedTransaction},
@@ -348,7 +343,7 @@ pub(crate) async fn or_changed(store: &Store, base: u64, error: Failure) -> Fail
 /// [`StateError::Changed`] if others committed after the dataset was opened: what was read of it
 /// may not fit what the transaction changes.
 #[cfg(feature = "pyramid")]
-pub(crate) async fn begin_on(dataset: &crate::Dataset) -> Result<Transaction, Failure> {
+pub(crate) async fn begin_on(dataset: &zvf_dataset::Dataset) -> Result<Transaction, Failure> {
     let transaction = dataset.store().begin().await?;
     if transaction.base() == dataset.transaction() {
         return Ok(transaction);
@@ -475,7 +470,8 @@ mod tests {
     use zvf_model::column::NumericColumn;
 
     use super::*;
-    use crate::{Dataset, editor::Editor};
+    use crate::editor::Editor;
+    use zvf_dataset::Dataset;
 
     #[tokio::test]
     async fn a_transaction_begins_on_the_state_that_was_read() {

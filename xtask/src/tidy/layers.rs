@@ -21,6 +21,9 @@ enum External {
 const LAYERS_0_1: &str = "zvf-format zvf-model";
 const LAYERS_0_2: &str =
     "zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
+/// The façade, over the crates of layer 3 below it.
+const FACADE: &str = "zvf-catalog zvf-dataset zvf-format zvf-model zvf-query zvf-validate zvf-build \
+    zvf-store";
 /// Layer 4: programs over the façade, which use what it does not re-export directly.
 const ABOVE_FACADE: &str =
     "zvf zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
@@ -67,7 +70,8 @@ const RULES: &[Rule] = &[
     ("zvf-build", LAYERS_0_1, PURE),
     ("zvf-codecs", LAYERS_0_1, PURE),
     ("zvf-store", "zvf-format zvf-model zvf-codecs", LIBRARY),
-    ("zvf", LAYERS_0_2, ABOVE_STORE),
+    ("zvf-dataset", LAYERS_0_2, ABOVE_STORE),
+    ("zvf", FACADE, ABOVE_STORE),
     (
         "zvf-dense",
         "zvf-format zvf-model zvf-codecs zvf-pages zvf-store",
@@ -89,8 +93,9 @@ const RULES: &[Rule] = &[
 const TESTKIT: &str = "zvf-testkit";
 
 /// Further dependencies that only tests have. Rules of validation are tested on the cells of whole
-/// stores, which `zvf-store` decodes.
-const TEST_ONLY: &[(&str, &str)] = &[("zvf-validate", "zvf-store")];
+/// stores, which `zvf-store` decodes. Examples in the documentation of what the façade re-exports use
+/// its names, as programs do.
+const TEST_ONLY: &[(&str, &str)] = &[("zvf-validate", "zvf-store"), ("zvf-dataset", "zvf")];
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let mut findings = Vec::new();

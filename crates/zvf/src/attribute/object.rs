@@ -23,14 +23,13 @@ use super::{
     computed_values, present, raw_vertices, root,
 };
 use crate::{
-    dataset::Dataset,
-    failure::Failure,
     form::form,
     writer::{
         cell_writer::{CellWriter, StagedTransaction},
         run,
     },
 };
+use zvf_dataset::{Dataset, Failure};
 
 /// Reduction of the values of an object's vertices to one value. NaN is ignored.
 ///

@@ -10,7 +10,7 @@ use zvf_catalog::StoredArray;
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole, row_id::RowId};
 
 use super::{Batch, cell_name};
-use crate::failure::Failure;
+use zvf_dataset::Failure;
 
 /// Values of some vertices.
 pub(super) struct RowValues {

@@ -32,13 +32,10 @@ use super::{
     vertex::{Values, VertexTarget},
 };
 use crate::{
-    dataset::Dataset,
-    failure::Failure,
     form::form,
-    nodes,
-    state_error::StateError,
     writer::cell_writer::{CellWriter, StagedTransaction},
 };
+use zvf_dataset::{Dataset, Failure, StateError, base, nodes};
 
 /// Options for writing attributes from a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +80,7 @@ pub(crate) async fn write(
         if let Some(expected) = options.transaction.filter(|expected| *expected != found) {
             return Err(Failure::State(StateError::OutdatedRows { expected, found }));
         }
-        let dataset = Dataset::open_store(store.clone()).await?;
+        let dataset = base::open(store.clone()).await?;
         match keys {
             TableKeys::Rows(rows) => {
                 vertices(&dataset, &mut transaction, rows, columns, options).await
@@ -248,7 +245,7 @@ async fn new_values(
     column: &Column,
     rows: usize,
 ) -> Result<StoredValues, Failure> {
-    let level = dataset.level_metadata(LevelId::FULL).await?;
+    let level = base::level(dataset, LevelId::FULL).await?;
     let is_whole = level.vertex_count == Some(rows as u64);
     Ok(StoredValues::new(column, !is_whole)?)
 }

@@ -17,12 +17,10 @@ use super::{
 };
 use crate::{
     commit::unfinished,
-    dataset::Dataset,
-    failure::Failure,
     job::{Job, PlannedJob, share},
-    task_plan_error::TaskPlanError,
     writer::cell_writer::{CellWriter, StagedTransaction},
 };
+use zvf_dataset::{Failure, TaskPlanError, base};
 
 /// An attribute that tasks compute, as the description of its job.
 struct AttributeTask {
@@ -92,7 +90,7 @@ pub(crate) async fn plan(
     tasks: usize,
 ) -> Result<PlannedJob, Failure> {
     let transaction = begin(store).await?;
-    let dataset = Dataset::open_store(store.without_node_copy()).await?;
+    let dataset = base::open(store.without_node_copy()).await?;
     let count = match reduction {
         None => VertexTarget::open(&dataset, spec, Map::new()).await?.len(),
         Some(reduction) => {
@@ -125,7 +123,7 @@ pub(crate) async fn run_parts(
     for part in parts {
         let mut transaction = store.join_transaction(&task.transaction).await?;
         task.check_base(&job, &transaction)?;
-        let dataset = Dataset::open_store(store.clone()).await?;
+        let dataset = base::open(store.clone()).await?;
         let mut numbers = Vec::new();
         let (written, staged) = match task.reduction {
             None => {
@@ -164,7 +162,7 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<AttributeReport, F
     let store = store.without_node_copy();
     let mut transaction = store.resume_transaction(id).await?;
     task.check_base(&job, &transaction)?;
-    let dataset = Dataset::open_store(store.clone()).await?;
+    let dataset = base::open(store.clone()).await?;
     let mut written = AttributeReport::default();
     let root = match task.reduction {
         None => {

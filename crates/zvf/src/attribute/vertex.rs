@@ -22,15 +22,14 @@ use super::{
     AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn,
     computed_values, node_of, present, raw_vertices, root, row_values::RowValues,
 };
-use crate::{
-    dataset::Dataset,
-    failure::Failure,
+use crate::writer::{
+    cell_writer::{CellWriter, Destination, StagedTransaction},
+    encode::{Arrays, encoded},
+    run,
+};
+use zvf_dataset::{
+    Dataset, Failure,
     nodes::{element, place},
-    writer::{
-        cell_writer::{CellWriter, Destination, StagedTransaction},
-        encode::{Arrays, encoded},
-        run,
-    },
 };
 
 /// The source of the values of vertices.

@@ -17,11 +17,12 @@ use zvf_model::{
 };
 
 use super::recorded::RecordedReads;
-use crate::{
-    dataset::{check_whole_level, opening},
-    failure::Failure,
+use crate::writer::cell_writer::{CellWriter, Destination};
+use zvf_dataset::{
+    Failure,
+    base::check_whole_level,
     nodes::{NodeSource, cell_array, place},
-    writer::cell_writer::{CellWriter, Destination},
+    opening,
 };
 
 /// Number of cells read between two reports of progress.

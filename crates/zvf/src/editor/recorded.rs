@@ -12,8 +12,8 @@ use zvf_model::{
 };
 use zvf_store::CellReader;
 
-use crate::{
-    failure::Failure,
+use zvf_dataset::{
+    Failure,
     nodes::{self, NodeSource},
 };
 

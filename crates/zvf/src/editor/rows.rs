@@ -11,13 +11,8 @@ use zvf_model::row_id::RowId;
 use zvf_query::{Query, Shape};
 
 use super::{ChangeSummary, Conditions, Editor};
-use crate::{
-    dataset::Dataset,
-    error::{Error, boxed},
-    failure::Failure,
-    state_error::StateError,
-    writer::has_moved,
-};
+use crate::writer::has_moved;
+use zvf_dataset::{Error, Failure, StateError, base, boxed};
 
 impl Editor {
     /// Removes the vertices that a query selects, and all links that end at them. For graphs and
@@ -57,7 +52,7 @@ impl Editor {
             query.columns = Selection::none();
             let mut left = self.retries;
             loop {
-                let dataset = Dataset::open_store(self.store.clone()).await?;
+                let dataset = base::open(self.store.clone()).await?;
                 let transaction = dataset.transaction();
                 let selected = dataset.session().query(&query).await;
                 let removed = match selected {

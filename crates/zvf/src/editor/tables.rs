@@ -3,10 +3,8 @@
 use zvf_build::Column;
 
 use super::Editor;
-use crate::{
-    attribute::{AttributeReport, TableKeys, TableOptions, write_table},
-    error::{Error, boxed},
-};
+use crate::attribute::{AttributeReport, TableKeys, TableOptions, write_table};
+use zvf_dataset::{Error, boxed};
 
 impl Editor {
     /// Adds attributes of vertices, or changes values of existing ones, by the
@@ -40,7 +38,7 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`StateError::OutdatedRows`](crate::StateError::OutdatedRows) when the store is at another
+    /// [`StateError::OutdatedRows`](zvf_dataset::StateError::OutdatedRows) when the store is at another
     /// transaction; [`EditError`](zvf_build::edit::EditError) when there is no such row, an
     /// existing attribute has another type, or a vertex has no value of a new attribute of
     /// integers; [`CommitError::Conflict`](zvf_store::CommitError::Conflict) when others commit

@@ -22,8 +22,8 @@ use super::{
     level::Level,
     parts::{Batches, Target, unrecognized_children},
 };
-use crate::{
-    failure::Failure,
+use zvf_dataset::{
+    Failure,
     nodes::{self, place},
 };
 

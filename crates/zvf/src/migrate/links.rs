@@ -39,7 +39,8 @@ use super::{
     too_far,
     units::{AddedLinks, Unit, UnitLinks, units},
 };
-use crate::{failure::Failure, job::share, nodes::place};
+use crate::job::share;
+use zvf_dataset::{Failure, base, nodes::place};
 
 /// Links of one delta during their migration.
 pub(super) struct Links<'a> {
@@ -441,8 +442,8 @@ impl Migration<'_> {
             return Ok(equal);
         }
         let (own, target) = (
-            self.source.level_metadata(level.id).await?,
-            self.source.level_metadata(target).await?,
+            base::level(self.source, level.id).await?,
+            base::level(self.source, target).await?,
         );
         let scales = own.link_scales(&target, self.source.root());
         let damaged = |error: zvf_model::grid::ScaleError| zvf_catalog::Damage {

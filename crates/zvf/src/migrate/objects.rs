@@ -24,7 +24,7 @@ use zvf_model::{
 use zvf_query::{Column, ColumnValues};
 
 use super::{Migration, level::Level};
-use crate::{failure::Failure, nodes::place};
+use zvf_dataset::{Failure, nodes::place};
 
 /// Valid ids before 0.9, where the id of an object is its row.
 const IDS: core::ops::Range<i64> = 0..1 << 26;

@@ -7,7 +7,7 @@ use zvf_model::{key::Key, layout::RootArrayRole};
 use zvf_query::Column;
 
 use super::{Migration, objects::described};
-use crate::{failure::Failure, nodes::place};
+use zvf_dataset::{Failure, nodes::place};
 
 impl Migration<'_> {
     /// Migrates parametric objects with their attributes and groups.

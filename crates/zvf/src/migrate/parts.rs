@@ -23,7 +23,7 @@ use super::{
     level::{ChunkFacts, Level},
     no_place,
 };
-use crate::{failure::Failure, nodes::place};
+use zvf_dataset::{Failure, nodes::place};
 
 /// Approximate bytes of cells in memory.
 pub(super) const BATCH_BYTES: u64 = 64 << 20;

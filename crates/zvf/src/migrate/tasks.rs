@@ -24,17 +24,13 @@ use super::{
     parts::{ChunkArrays, CopiedAttribute, CopiedChunks},
 };
 use crate::{
-    dataset::Dataset,
-    failure::Failure,
     job::{Job, PlannedJob, share},
-    location::Location,
-    nodes,
-    task_plan_error::TaskPlanError,
     writer::{
         WriteReport, copies_nodes,
         job::{JobPart, check},
     },
 };
+use zvf_dataset::{Dataset, Failure, Location, TaskPlanError, nodes};
 
 /// The cells that the tasks of a job have written.
 pub(super) struct CopiedCells {
@@ -107,8 +103,7 @@ impl MigrateTask {
 }
 
 async fn open_source(address: &str, open: &OpenOptions) -> Result<Dataset, Failure> {
-    let store = Location::from(address).open(open)?;
-    Dataset::open_following(store, open, open.cache).await
+    Ok(Dataset::open_with(address, open).await?)
 }
 
 /// Returns the attributes of the root, which every transaction changes. The copy of the nodes is left

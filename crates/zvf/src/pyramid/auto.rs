@@ -13,7 +13,7 @@ use super::{
     LevelDesign, ObjectSelection,
     source::{LevelSize, Source},
 };
-use crate::failure::Failure;
+use zvf_dataset::Failure;
 
 /// A level with fewer vertices is coarse enough to be the last.
 const MAX_COARSEST_VERTICES: u64 = 100_000;

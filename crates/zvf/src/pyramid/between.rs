@@ -17,7 +17,7 @@ use super::{
     shards::LastSteps,
     source::{Links, SortedLinks},
 };
-use crate::{failure::Failure, nodes::place};
+use zvf_dataset::{Failure, nodes::place};
 
 /// Number of cells read per batch.
 const BATCH_CELLS: usize = 1024;

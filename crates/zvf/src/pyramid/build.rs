@@ -36,15 +36,12 @@ use super::{
     source::{SortedLinks, Source},
     tally::Tally,
 };
-use crate::progress::Progress;
-use crate::{
-    failure::Failure,
-    nodes::place,
-    writer::{
-        cell_writer::{CellWriter, StagedTransaction},
-        run,
-    },
+use crate::writer::{
+    cell_writer::{CellWriter, StagedTransaction},
+    run,
 };
+use zvf_dataset::Progress;
+use zvf_dataset::{Failure, nodes::place};
 
 /// Maximum number of cores for which a batch has work.
 const MAX_CORES: usize = 16;

@@ -11,7 +11,8 @@ use zvf_model::{
 };
 use zvf_store::{Store, Transaction};
 
-use crate::{failure::Failure, nodes, stale::PENDING_LEVELS};
+use crate::stale::PENDING_LEVELS;
+use zvf_dataset::{Failure, nodes};
 
 /// Upper bound on the files of a level.
 const MAX_FILES: usize = 1 << 26;

@@ -9,10 +9,8 @@ use zvf_model::{
 use zvf_store::Store;
 
 use super::refresh::attributes;
-use crate::{
-    commit::commit_or_abort, dataset::Dataset, failure::Failure, nodes, stale::PENDING_LEVELS,
-    writer::encode::group_bytes,
-};
+use crate::{commit::commit_or_abort, stale::PENDING_LEVELS, writer::encode::group_bytes};
+use zvf_dataset::{Failure, base, nodes};
 
 /// Declares levels 1 to `count`, which hold each point once, in one transaction. The coarsest is
 /// complete, each other one together with the coarser ones. Does nothing if they are declared so.
@@ -21,7 +19,7 @@ use crate::{
 /// that does not exist is damaged.
 pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
     let mut transaction = store.begin().await?;
-    let dataset = Dataset::open_store(store.clone()).await?;
+    let dataset = base::open(store.clone()).await?;
     let mut changed = Vec::new();
     for number in 1..=count {
         let level = LevelId::new(number);

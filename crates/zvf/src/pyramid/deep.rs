@@ -17,7 +17,7 @@ use super::{
     job::{NewCell, file_pairs},
     shards::LastSteps,
 };
-use crate::{failure::Failure, nodes::place};
+use zvf_dataset::{Failure, base, nodes::place};
 
 /// Linked rows, by the chunks of both ends.
 type Pairs = BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>>;
@@ -58,7 +58,7 @@ impl Build<'_> {
         let Some(cells) = catalog.all_link_cells(from, Delta::new(step)).await? else {
             return self.count_no_deep_links(from, step).await;
         };
-        let metadata = dataset.level_metadata(from).await?;
+        let metadata = base::level(dataset, from).await?;
         let aside = self.shared.aside.clone();
         let up = self.link_form(&metadata, &self.metadata, step + 1, &aside)?;
         let down = match &self.shared.down {
@@ -161,7 +161,7 @@ impl Build<'_> {
         if self.only.is_none() || !self.is_there(&family).await? {
             return Ok(());
         }
-        let metadata = self.source.dataset.level_metadata(from).await?;
+        let metadata = base::level(self.source.dataset, from).await?;
         let aside = self.shared.aside.clone();
         let up = self.link_form(&metadata, &self.metadata, step + 1, &aside)?;
         let arity = self.arrays_of(&metadata).arity;

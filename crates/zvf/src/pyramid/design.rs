@@ -8,7 +8,7 @@ use zvf_build::{
 };
 use zvf_format::numeric::Kind;
 
-use crate::failure::Failure;
+use zvf_dataset::Failure;
 
 /// The design of a level of a pyramid.
 #[derive(Clone, Debug, PartialEq)]

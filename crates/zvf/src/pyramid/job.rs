@@ -29,11 +29,8 @@ use zvf_model::{
 use zvf_store::CellArray;
 
 use super::source::Payloads;
-use crate::{
-    failure::Failure,
-    nodes::place,
-    writer::encode::{Arrays, encoded_on_all_cores},
-};
+use crate::writer::encode::{Arrays, encoded_on_all_cores};
+use zvf_dataset::{Failure, nodes::place};
 
 /// A cell that is stored in a shard.
 pub(super) struct ShardCell {

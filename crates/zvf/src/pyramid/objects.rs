@@ -17,13 +17,13 @@ use zvf_model::{
 use zvf_store::Read;
 
 use super::build::Build;
-use crate::{
-    failure::Failure,
+use crate::writer::{
+    encode::{Arrays, encoded},
+    run,
+};
+use zvf_dataset::{
+    Failure,
     nodes::{self, place},
-    writer::{
-        encode::{Arrays, encoded},
-        run,
-    },
 };
 
 /// Upper bound on the files of a family.

@@ -35,14 +35,10 @@ use super::{
     tally::max_error,
 };
 use crate::{
-    dataset::Dataset,
-    error::Error,
-    failure::Failure,
-    location::Location,
-    nodes,
     stale::PENDING_LEVELS,
     writer::{begin_on, encode::group_bytes, or_changed},
 };
+use zvf_dataset::{Dataset, Error, Failure, Location, base, nodes};
 
 /// Chunks of a level that changed since the next level was built.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +93,7 @@ fn refresh_in<'a>(
         let store = &store.without_node_copy();
         let mut made = PyramidReport::default();
         loop {
-            let dataset = Dataset::open_store(store.clone()).await?;
+            let dataset = base::open(store.clone()).await?;
             let stale = StaleLevels::parse(&dataset.root().other);
             let id = stale.first().and_then(|target| target.offset(-1));
             let Some(id) = id else {
@@ -150,7 +146,7 @@ async fn rebuild(
 ) -> Result<PyramidReport, Failure> {
     let mut designs = Vec::new();
     // The rebuild deletes all levels of the store, including those that `multiscales` does not list.
-    let present = dataset.surveyed().await?.levels().to_vec();
+    let present = base::surveyed(dataset).await?.levels().to_vec();
     for level in present.iter().filter(|level| **level >= first) {
         designs.push(recipe(dataset, *level).await?.design);
     }
@@ -173,7 +169,7 @@ async fn complete(
     let Some(pending) = pending(dataset)? else {
         return Ok(PyramidReport::default());
     };
-    let present = dataset.surveyed().await?.levels().to_vec();
+    let present = base::surveyed(dataset).await?.levels().to_vec();
     let coarsest = present.last().copied().unwrap_or(LevelId::FULL);
     let catalog = dataset.catalog();
     let vertices = catalog.stored_array(coarsest, &ArrayRole::Vertices).await?;
@@ -416,7 +412,7 @@ async fn stage(
     build.link_families().await?;
     build.groups().await?;
     let target = build.target;
-    let old = dataset.level_metadata(target).await?;
+    let old = base::level(dataset, target).await?;
     // The recorded error still holds for unchanged chunks.
     build.tally.error = max_error(build.tally.error, stats::error(&old.other));
     build.tally.is_untiled |= !old.fragments_tile && !build.shared.recipe.shape.is_shared();
@@ -429,7 +425,7 @@ async fn stage(
     build.transaction().touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, build.transaction().root())?;
-    let present = dataset.surveyed().await?.levels().to_vec();
+    let present = base::surveyed(dataset).await?.levels().to_vec();
     let mut root = root.attributes().clone();
     // The level is no longer stale, and the next one is stale where this one changed.
     let next = target.offset(1).filter(|next| present.contains(next));

@@ -3,7 +3,7 @@
 use zvf_model::level::LevelId;
 
 use super::{CrossLevel, LevelDesign, PyramidOptions, metadata, refresh, stats};
-use crate::{dataset::Dataset, failure::Failure};
+use zvf_dataset::{Dataset, Failure, base};
 
 /// Returns whether a level exists exactly as it would be built, and no level is stale.
 pub(super) async fn is_made(
@@ -12,7 +12,7 @@ pub(super) async fn is_made(
     design: &LevelDesign,
     options: &PyramidOptions,
 ) -> Result<bool, Failure> {
-    if options.overwrite || !dataset.surveyed().await?.levels().contains(&level) {
+    if options.overwrite || !base::surveyed(dataset).await?.levels().contains(&level) {
         return Ok(false);
     }
     let root = dataset.root();

@@ -16,7 +16,8 @@ use super::{
     job::{LevelArrays, ShardCell, Shared},
     source::Source,
 };
-use crate::{failure::Failure, writer::run};
+use crate::writer::run;
+use zvf_dataset::Failure;
 
 /// Returns the form of the cells of a level: sharded as designed or, by default, as the root
 /// declares for arrays that are added, or like the finer level.

@@ -25,12 +25,7 @@ use zvf_model::{
 };
 
 use super::design::Coarsening;
-use crate::{
-    dataset::{Dataset, check_whole_level},
-    failure::Failure,
-    nodes,
-    state_error::StateError,
-};
+use zvf_dataset::{Dataset, Failure, StateError, base, base::check_whole_level, nodes};
 
 /// Size of a level that another level is built from.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +147,7 @@ impl<'a> Source<'a> {
         coarsening: &Coarsening,
     ) -> Result<Self, Failure> {
         let catalog = dataset.catalog();
-        let metadata = dataset.level_metadata(id).await?;
+        let metadata = base::level(dataset, id).await?;
         check_whole_level(&metadata)?;
         let (vertices, fragments) = join(
             catalog.stored_array(id, &ArrayRole::Vertices),
@@ -310,7 +305,7 @@ impl<'a> Source<'a> {
 
     /// Counts vertices and chunks.
     pub(super) async fn size(&self) -> Result<LevelSize, Failure> {
-        let info = crate::dataset::count_level(self.dataset, &self.metadata).await?;
+        let info = base::count(self.dataset, &self.metadata).await?;
         Ok(LevelSize {
             vertices: info.vertices.unwrap_or(0),
             chunks: info.chunks,

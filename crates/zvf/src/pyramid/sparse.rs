@@ -8,7 +8,7 @@ use zvf_model::grid::ChunkCoord;
 use zvf_query::{ColumnValues, NumericColumn};
 
 use super::{design::ObjectSelection, source::Source};
-use crate::failure::Failure;
+use zvf_dataset::Failure;
 
 /// Number of chunks read per batch.
 const BATCH_CHUNKS: usize = 256;

@@ -6,7 +6,7 @@ use zvf_build::{Output, coarsen::FragmentReference};
 use zvf_model::{grid::ChunkCoord, key::Key, metadata::Attributes};
 
 use super::job::{Outcome, Shared, WrittenCell};
-use crate::failure::Failure;
+use zvf_dataset::Failure;
 
 /// Counts and results of a level, summed over its chunks.
 #[derive(Debug, Default)]

@@ -26,13 +26,11 @@ use super::{
     tally::{Part, Tally, max_error},
 };
 use crate::{
-    dataset::Dataset,
-    failure::Failure,
     job::{Job, PlannedJob},
-    task_plan_error::TaskPlanError,
     task_runner::{TaskRunner, read_json, scratch_error, write_json},
     writer::run,
 };
+use zvf_dataset::{Failure, TaskPlanError, base};
 
 /// Number of tasks per process, so that all processes stay busy until the end.
 const TASKS_PER_PROCESS: usize = 4;
@@ -203,7 +201,7 @@ impl LevelTask {
         let store = store.without_node_copy();
         let transaction = store.join_transaction(&self.transaction).await?;
         self.check_base(&transaction)?;
-        let dataset = Dataset::open_store(store).await?;
+        let dataset = base::open(store).await?;
         let source = Source::open(&dataset, self.source, &self.coarsening).await?;
         let form = form(&dataset).await?;
         let level = NewLevel {
@@ -310,9 +308,9 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<LevelReport, Failu
     let mut transaction = store.resume_transaction(id).await?;
     let checked = task.check_base(&transaction);
     checked.map_err(|error| outdated(&job, error))?;
-    let dataset = Dataset::open_store(store).await?;
+    let dataset = base::open(store).await?;
     let source = Source::open(&dataset, task.source, &task.coarsening).await?;
-    let present: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
+    let present: Vec<LevelId> = base::surveyed(&dataset).await?.levels().to_vec();
     clear::levels(dataset.store(), &mut transaction, task.target, &present).await?;
     let level = NewLevel {
         id: task.target,

@@ -27,8 +27,8 @@ use super::{
     encode::{Arrays, encoded},
     run,
 };
-use crate::failure::Failure;
-use crate::progress::Progress;
+use zvf_dataset::Failure;
+use zvf_dataset::Progress;
 
 /// Tasks that run in addition to one per core: their objects are being uploaded.
 const UPLOADING: usize = 2;

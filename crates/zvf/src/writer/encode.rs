@@ -17,8 +17,8 @@ use zvf_model::{
 };
 use zvf_store::CellArray;
 
-use crate::{
-    failure::Failure,
+use zvf_dataset::{
+    Failure,
     nodes::{cell_array, metadata, place},
 };
 

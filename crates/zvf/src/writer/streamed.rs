@@ -25,9 +25,6 @@ use zvf_build::{
 use zvf_store::Creation;
 
 use crate::{
-    error::Error,
-    failure::Failure,
-    location::Location,
     task_runner::scratch_error,
     writer::{
         CreateOptions, NewFolder, WriteReport,
@@ -37,6 +34,7 @@ use crate::{
         named, root, run,
     },
 };
+use zvf_dataset::{Error, Failure, Location};
 
 /// A source of batches of geometry: points, and paths that do not continue in another batch, which are
 /// read twice, or geometry with links, which is read once.

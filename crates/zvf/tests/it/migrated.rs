@@ -20,7 +20,7 @@ pub(crate) async fn migrated(
     let store = Store::from_memory(none)?;
     options.name = Some("migrated".to_owned());
     options.seal = false;
-    let report = source.migrate(&store, &options).await?;
+    let report = zvf::migrate_dataset(source, &store, &options).await?;
     let dataset = Dataset::open(store).await?;
     Ok((dataset, report))
 }

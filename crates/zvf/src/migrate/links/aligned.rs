@@ -12,17 +12,14 @@ use zvf_model::{
 };
 
 use super::{LinkWork, Links};
-use crate::{
-    failure::Failure,
-    migrate::{
-        Migration,
-        level::Level,
-        parts::{Batches, Target},
-        too_far,
-        units::LinkValues,
-    },
-    nodes::place,
+use crate::migrate::{
+    Migration,
+    level::Level,
+    parts::{Batches, Target},
+    too_far,
+    units::LinkValues,
 };
+use zvf_dataset::{Failure, nodes::place};
 
 /// Link cells of one chunk each, and the groups of the links inside chunks.
 pub(super) struct AlignedCells {

@@ -16,9 +16,9 @@ use zvf_model::{
 };
 
 use super::Links;
-use crate::{
-    failure::Failure,
-    migrate::{Migration, level::Level, parts::BATCH_BYTES, units::LinkValues},
+use crate::migrate::{Migration, level::Level, parts::BATCH_BYTES, units::LinkValues};
+use zvf_dataset::{
+    Failure,
     nodes::{self, place},
 };
 

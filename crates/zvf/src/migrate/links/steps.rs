@@ -15,11 +15,8 @@ use zvf_model::{
     word::Word,
 };
 
-use crate::{
-    failure::Failure,
-    migrate::{Migration, level::Level, no_place, too_far},
-    nodes::place,
-};
+use crate::migrate::{Migration, level::Level, no_place, too_far};
+use zvf_dataset::{Failure, nodes::place};
 
 impl Migration<'_> {
     /// Returns whether consecutive vertices of objects are connected, without links.

@@ -16,10 +16,10 @@ use zvf_model::{
 use zvf_store::Read;
 
 use super::super::{build::Build, tally::Part};
-use crate::{
-    failure::Failure,
+use crate::writer::encode::bytes_of;
+use zvf_dataset::{
+    Failure,
     nodes::{self, cell_array, place},
-    writer::encode::bytes_of,
 };
 
 /// Upper bound on the files of a level.

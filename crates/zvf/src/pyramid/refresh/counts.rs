@@ -7,7 +7,7 @@ use zvf_format::path::Delta;
 use zvf_model::{array::LinkFamily, grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 
 use super::super::build::Build;
-use crate::failure::Failure;
+use zvf_dataset::{Failure, base};
 
 /// Previous counts of a level, and the part of them that is rebuilt.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl RemovedCounts {
         let dataset = build.source.dataset;
         let catalog = dataset.catalog();
         let mut removed = Self::default();
-        let level = dataset.level_metadata(build.target).await?;
+        let level = base::level(dataset, build.target).await?;
         removed.rows.all = level.vertex_count.unwrap_or(0);
         if let Some(vertices) = catalog
             .stored_array(build.target, &ArrayRole::Vertices)

@@ -22,9 +22,7 @@ use super::{
     read, split,
 };
 use crate::{
-    failure::Failure,
     job::{Job, PlannedJob},
-    task_plan_error::TaskPlanError,
     task_runner::scratch_error,
     writer::{
         CreateOptions, WriteReport,
@@ -32,6 +30,7 @@ use crate::{
         copies_nodes, named, root, run,
     },
 };
+use zvf_dataset::{Failure, TaskPlanError};
 
 /// The part of the memory of a task that holds changes of pieces.
 const MEMORY_SHARE: usize = 16;

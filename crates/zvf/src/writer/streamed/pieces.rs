@@ -22,9 +22,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_build::large::PieceShift;
 
-use crate::{
-    failure::Failure, job::Job, task_plan_error::TaskPlanError, task_runner::scratch_error,
-};
+use crate::{job::Job, task_runner::scratch_error};
+use zvf_dataset::{Failure, TaskPlanError};
 
 /// Size of a number in the index.
 const NUMBER: u64 = 8;

@@ -34,11 +34,10 @@ use super::{
     row_size,
 };
 use crate::{
-    failure::Failure,
     job::{Job, PlannedJob},
-    task_plan_error::TaskPlanError,
     writer::{CreateOptions, PlanCheck, WriteReport, copies_nodes, named, run},
 };
+use zvf_dataset::{Failure, TaskPlanError};
 
 /// Number of vertices in the first batch of a share.
 const FIRST_BATCH: usize = 1 << 16;

@@ -12,10 +12,10 @@ use zvf_store::{Creation, OpenOptions};
 
 use super::{Shared, read};
 use crate::{
-    failure::Failure,
     task_runner::{read_json, scratch_error, write_json},
     writer::{WriteReport, cell_writer::CellWriter},
 };
+use zvf_dataset::Failure;
 
 /// The files of a task and of its result.
 pub(super) struct Task {

@@ -170,7 +170,9 @@ fn check_damaged(archive: &str, store: &str) -> BTreeMap<&'static str, u64> {
                 let none: [(&str, &[u8]); 0] = [];
                 let target = Store::from_memory(none).unwrap();
                 let options = MigrateOptions::new(profile).skip_damaged(true);
-                let report = source.migrate(&target, &options).await.unwrap();
+                let report = zvf::migrate_dataset(&source, &target, &options)
+                    .await
+                    .unwrap();
                 let dataset = Dataset::open(target.clone()).await.unwrap();
                 let (found, expected) = (answer(&dataset).await, answer(&source).await);
                 assert_eq!(found.0, expected.0, "{at}");

@@ -85,7 +85,7 @@ fn damaged(profile: Made09) {
                 options.skip_damaged = true;
                 let none: [(&str, &[u8]); 0] = [];
                 let store = Store::from_memory(none).unwrap();
-                if let Ok(report) = source.migrate(&store, &options).await {
+                if let Ok(report) = zvf::migrate_dataset(&source, &store, &options).await {
                     assert!(
                         report.lost.iter().any(|lost| lost.what == "cannot be read"),
                         "{at}: {report:?}"
@@ -196,7 +196,7 @@ fn a_cancelled_migration_leaves_no_store() {
             options.progress = Some(Arc::new(move |_, _| {
                 seen.fetch_add(1, Ordering::Relaxed);
             }));
-            let work = pin!(source.migrate(&store, &options));
+            let work = pin!(zvf::migrate_dataset(&source, &store, &options));
             let work = Steps { work, done, max };
             work.await.transpose().unwrap().is_some()
         });
@@ -214,7 +214,9 @@ fn a_cancelled_migration_leaves_no_store() {
                 let source = open(&made).await;
                 let options = MigrateOptions::default();
                 let store = OpenOptions::default().create(&target).unwrap();
-                source.migrate(&store, &options).await.unwrap();
+                zvf::migrate_dataset(&source, &store, &options)
+                    .await
+                    .unwrap();
                 Dataset::open(&target).await.unwrap();
             }
         });

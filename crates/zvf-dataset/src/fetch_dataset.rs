@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// A dataset read through an implementation of [`Fetch`] other than that of a
-/// [`Store`](crate::Store): a cache, a protocol, a database.
+/// [`Store`](zvf_store::Store): a cache, a protocol, a database.
 ///
 /// It detects the generation as [`Dataset`](crate::Dataset) does and runs the same queries, takes
 /// nodes from the copy in the root, and caches decoded cells. Retries are left to the

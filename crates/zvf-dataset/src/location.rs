@@ -1,10 +1,9 @@
 //! Addresses and open stores: what every operation accepts.
 
-#[cfg(feature = "write")]
 use zvf_store::{CreateError, enclosing_store};
 use zvf_store::{OpenOptions, Store};
 
-use crate::failure::Failure;
+use crate::{error::Error, failure::Failure};
 
 /// The store an operation works on: an address, or a [`Store`] that is already open.
 ///
@@ -32,7 +31,11 @@ enum Inner {
 
 impl Location {
     /// Returns the store, opened with `options` if this is an address.
-    pub(crate) fn open(self, options: &OpenOptions) -> Result<Store, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when there is no store at the address, or it cannot be opened.
+    pub fn open(self, options: &OpenOptions) -> Result<Store, Error> {
         match self.0 {
             Inner::Address(address) => Ok(options.open(&address)?),
             Inner::Store(store) => Ok(store),
@@ -41,8 +44,11 @@ impl Location {
 
     /// Returns the store to write to, opened with `options` if this is an address. A missing
     /// folder is created, but not in the folder of another store.
-    #[cfg(feature = "write")]
-    pub(crate) fn create(self, options: &OpenOptions) -> Result<Store, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the address cannot be opened, or is in the folder of a store.
+    pub fn create(self, options: &OpenOptions) -> Result<Store, Error> {
         match self.0 {
             Inner::Address(address) => {
                 check_outside_stores(&address)?;
@@ -53,7 +59,7 @@ impl Location {
     }
 
     /// Returns the address; `None` for a store that is already open.
-    pub(crate) fn address(&self) -> Option<&str> {
+    pub fn address(&self) -> Option<&str> {
         match &self.0 {
             Inner::Address(address) => Some(address),
             Inner::Store(_) => None,
@@ -62,7 +68,6 @@ impl Location {
 }
 
 /// Fails if a local address is in the folder of a store, where its files would be damage.
-#[cfg(feature = "write")]
 fn check_outside_stores(address: &str) -> Result<(), Failure> {
     match enclosing_store(address) {
         Some(store) => Err(Failure::Create {

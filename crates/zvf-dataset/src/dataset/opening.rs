@@ -17,9 +17,7 @@ use zvf_model::{
     root::RootMetadata,
     zarr::{DataType, Node},
 };
-#[cfg(feature = "write")]
-use zvf_store::Read;
-use zvf_store::{Store, TransactionError};
+use zvf_store::{Read, Store, TransactionError};
 
 use super::evidence;
 use crate::{
@@ -29,18 +27,22 @@ use crate::{
 };
 
 /// The result of opening a store.
-pub(crate) struct Opened {
-    pub(crate) claim: Evidence,
-    pub(crate) root: RootMetadata,
+#[derive(Debug)]
+pub struct Opened {
+    /// What the root says about the generation.
+    pub claim: Evidence,
+    /// The metadata of the root.
+    pub root: RootMetadata,
     /// Number of the last transaction; 0 if there was none.
-    pub(crate) transaction: u64,
-    pub(crate) detection: Detection,
+    pub transaction: u64,
+    /// The generation, and how it was found.
+    pub detection: Detection,
     /// The existing levels, ascending.
-    pub(crate) ids: Vec<LevelId>,
+    pub ids: Vec<LevelId>,
     /// True if the levels were listed and every distinguishing node was read; see [`survey`].
-    pub(crate) is_surveyed: bool,
+    pub is_surveyed: bool,
     /// The metadata of the first level, and the node of its vertices if it was read.
-    pub(crate) levels: LevelCache,
+    pub levels: LevelCache,
 }
 
 /// The root of a store and the view to read it through.
@@ -50,7 +52,6 @@ pub(crate) struct Root {
     bytes: Bytes,
 }
 
-#[cfg(feature = "write")]
 impl Root {
     /// Returns whether two roots have the same contents.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -59,7 +60,6 @@ impl Root {
 }
 
 /// Reads the root of a store for a writer, in its committed state.
-#[cfg(feature = "write")]
 pub(crate) async fn committed(store: &Store, address: &str) -> Result<Root, Failure> {
     let metadata = nodes::metadata(&Key::root())?;
     let Some(bytes) = store.read_one(Read::full(metadata)).await? else {
@@ -121,11 +121,7 @@ pub(crate) async fn open(found: Root, address: &str) -> Result<(Store, Opened), 
 }
 
 /// Detects the generation of the store whose root is `node`, and reads its first level.
-pub(crate) async fn below(
-    source: impl NodeSource,
-    address: &str,
-    node: &Node,
-) -> Result<Opened, Failure> {
+pub async fn below(source: impl NodeSource, address: &str, node: &Node) -> Result<Opened, Failure> {
     let key = Key::root();
     let claim = Evidence::of_root(node.attributes());
     let proposed = match claim.detect() {
@@ -268,6 +264,7 @@ pub(crate) fn vertices_of(level: LevelId) -> Result<Key, Failure> {
 
 /// The result of listing the levels and reading the nodes that distinguish generations.
 pub(crate) struct Survey {
+    /// The generation, and how it was found.
     pub(crate) detection: Detection,
     /// The existing levels, ascending.
     pub(crate) ids: Vec<LevelId>,

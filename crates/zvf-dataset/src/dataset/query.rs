@@ -231,7 +231,7 @@ impl Dataset {
     ///
     /// A partition is text that another process parses. That process must read the same transaction
     /// of the store: compare [`transaction`](Self::transaction), and open the dataset with
-    /// [`Follow::Never`](crate::Follow::Never).
+    /// [`Follow::Never`](zvf_store::Follow::Never).
     ///
     /// ```
     /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};

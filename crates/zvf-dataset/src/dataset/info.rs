@@ -60,7 +60,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when the store cannot be listed;
+    /// [`ErrorKind::Unsupported`](zvf_model::error_kind::ErrorKind::Unsupported) when the store cannot be listed;
     /// [`Error`] when a counted part cannot be read.
     pub async fn info(&self) -> Result<StoreInfo, Error> {
         boxed(self.at_one_state(move |dataset| {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use zvf_catalog::CatalogError;
-#[cfg(feature = "write")]
 use zvf_model::array::Presence;
 use zvf_model::{
     fetch::{MaybeSend, MaybeSync, Port},
@@ -19,7 +18,7 @@ use crate::failure::Failure;
 const MAX_CHILDREN: usize = 1 << 24;
 
 /// The source from which opening a store reads nodes and the names of their children.
-pub(crate) trait NodeSource: Copy + MaybeSend + MaybeSync {
+pub trait NodeSource: Copy + MaybeSend + MaybeSync {
     /// Reads the nodes at `keys` in one round trip; `None` where there is no `zarr.json`.
     fn nodes(
         self,
@@ -61,7 +60,7 @@ impl NodeSource for Port<'_> {
 }
 
 /// Reads the nodes at `keys` in one round trip; `None` where there is no `zarr.json`.
-pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Failure> {
+pub async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Failure> {
     let mut known = Vec::with_capacity(keys.len());
     let mut reads = Vec::new();
     for key in keys {
@@ -96,33 +95,33 @@ pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>
 }
 
 /// Returns the key of the `zarr.json` of a node.
-pub(crate) fn metadata(key: &Key) -> Result<Key, Failure> {
+pub fn metadata(key: &Key) -> Result<Key, Failure> {
     named(key.metadata(), "zarr.json")
 }
 
 /// Reads one node.
-pub(crate) async fn read_one(store: &Store, key: &Key) -> Result<Option<Node>, Failure> {
+pub async fn read_one(store: &Store, key: &Key) -> Result<Option<Node>, Failure> {
     let nodes = read(store, core::slice::from_ref(key)).await?;
     Ok(nodes.into_iter().next().flatten())
 }
 
 /// Lists the children of a node.
-pub(crate) async fn children(store: &Store, key: &Key) -> Result<Listing, Failure> {
+pub async fn children(store: &Store, key: &Key) -> Result<Listing, Failure> {
     Ok(store.list(key, MAX_CHILDREN).await?)
 }
 
 /// Returns the key of a child, whose name comes from the store.
-pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Failure> {
+pub fn child(key: &Key, name: &str) -> Result<Key, Failure> {
     named(key.join(name), name)
 }
 
 /// Returns the key of a file that a listing of a folder names.
-#[cfg(feature = "write")]
-pub(crate) fn below(folder: &Key, file: &str) -> Result<Key, Failure> {
+pub fn below(folder: &Key, file: &str) -> Result<Key, Failure> {
     named(folder.join_path(file), file)
 }
 
-pub(crate) fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Failure> {
+/// Returns a key that contains `name`, which comes from the store.
+pub fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Failure> {
     key.map_err(|source| Failure::Name {
         name: name.to_owned(),
         source,
@@ -130,7 +129,7 @@ pub(crate) fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> 
 }
 
 /// Returns the reader of the cells of an array.
-pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<CellArray, Failure> {
+pub fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<CellArray, Failure> {
     CellArray::new(key.clone(), array).map_err(|source| Failure::Array {
         node: key.clone(),
         source,
@@ -139,13 +138,12 @@ pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<Cell
 
 /// Returns the key of a part of a level, which a writer puts there.
 #[cfg(feature = "write")]
-pub(crate) fn place<E: Into<zvf_build::BuildError>>(key: Result<Key, E>) -> Result<Key, Failure> {
+pub fn place<E: Into<zvf_build::BuildError>>(key: Result<Key, E>) -> Result<Key, Failure> {
     key.map_err(|error| Failure::Build(error.into()))
 }
 
 /// Returns the index of a chunk's cell in an array, counted from the array's origin.
-#[cfg(feature = "write")]
-pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Failure> {
+pub fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Failure> {
     let origin = Presence::origin_of(&array.metadata().attributes);
     let steps = chunk.iter().zip(origin).map(|(at, origin)| {
         let step = at

@@ -25,19 +25,12 @@ use zvf_store::{
     ReadError, TransactionError, WriteError,
 };
 
-use crate::{
-    plan_file::{PlanCause, PlanError},
-    state_error::StateError,
-    task_plan_error::TaskPlanError,
-};
+use crate::{state_error::StateError, task_plan_error::TaskPlanError};
 
 /// The cause of a failed operation.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(
-    not(feature = "pyramid"),
-    expect(dead_code, reason = "only writers construct some variants")
-)]
-pub(crate) enum Failure {
+#[non_exhaustive]
+pub enum Failure {
     /// The address cannot be opened.
     #[error("{0}")]
     Open(#[source] OpenError),
@@ -323,10 +316,6 @@ pub(crate) enum Failure {
         why: &'static str,
     },
     /// A node is not JSON.
-    #[cfg_attr(
-        all(feature = "pyramid", not(feature = "validate")),
-        expect(dead_code, reason = "only repairs construct it")
-    )]
     #[error("{key} is not JSON")]
     Json {
         /// The node.
@@ -364,7 +353,7 @@ pub(crate) enum Failure {
         /// Cause of the failure.
         source: std::io::Error,
     },
-    /// The runtime of [`blocking`](crate::blocking) cannot start.
+    /// The runtime of `zvf::blocking` cannot start.
     #[error("the runtime for blocking operations cannot start")]
     Runtime(#[source] std::io::Error),
 }
@@ -377,17 +366,6 @@ impl From<OpenError> for Failure {
                 exists: false,
             }),
             error => Self::Open(error),
-        }
-    }
-}
-
-impl From<PlanError> for Failure {
-    fn from(PlanError { address, cause }: PlanError) -> Self {
-        match cause {
-            PlanCause::Problem(source) => Self::Plan { address, source },
-            PlanCause::Open(error) => error.into(),
-            PlanCause::Read(error) => error.into(),
-            PlanCause::Write(error) => error.into(),
         }
     }
 }

@@ -12,7 +12,7 @@ use zvf_model::{
 use zvf_query::QueryError;
 use zvf_store::{ListError, OpenError, ReadError, TransactionError, WriteError};
 
-use crate::{failure::Failure, plan_file::PlanError, state_error::StateError};
+use crate::{failure::Failure, state_error::StateError};
 
 /// The error of every operation on a store.
 ///
@@ -70,7 +70,7 @@ impl Error {
 
     /// Returns whether the same call may succeed later: another writer was first, or changed what
     /// was read, or a server throttled requests or did not respond, after the retries of
-    /// [`OpenOptions`](crate::OpenOptions).
+    /// [`OpenOptions`](zvf_store::OpenOptions).
     pub fn is_retryable(&self) -> bool {
         self.0.is_retryable()
     }
@@ -100,6 +100,12 @@ impl From<Failure> for Error {
     }
 }
 
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        *error.0
+    }
+}
+
 macro_rules! from_causes {
     ($($cause:ty),+ $(,)?) => {$(
         impl From<$cause> for Error {
@@ -121,14 +127,8 @@ from_causes!(
     WriteError,
 );
 
-impl From<PlanError> for Error {
-    fn from(error: PlanError) -> Self {
-        Failure::from(error).into()
-    }
-}
-
 /// Boxes the future of a public method.
-pub(crate) fn boxed<'a, T>(
+pub fn boxed<'a, T>(
     work: impl Future<Output = Result<T, Failure>> + MaybeSend + 'a,
 ) -> BoxFuture<'a, Result<T, Error>> {
     Box::pin(async move { Ok(work.await?) })

@@ -8,14 +8,13 @@ mod level_info;
 mod link_info;
 mod node_copy_check;
 mod object_count;
-pub(crate) mod opening;
+pub mod opening;
 mod query;
 
 use core::fmt;
 use std::sync::Arc;
 
 use zvf_catalog::{Catalog, CatalogError, LevelCache};
-#[cfg(feature = "write")]
 use zvf_model::level::Refinement;
 use zvf_model::{
     detection::{Detection, Evidence},
@@ -55,7 +54,7 @@ const MAX_OPEN_ATTEMPTS: usize = 16;
 /// # Changes of the store
 ///
 /// Every result is of one transaction of the store, whatever other processes, or an
-/// [`Editor`](crate::Editor) of this one, commit meanwhile. A dataset reads from the transaction at
+/// `Editor` of this one, commit meanwhile. A dataset reads from the transaction at
 /// which it was opened as long as its caches or the store have it. Once a query finds that gone, it
 /// is repeated at the present state, and later queries continue there; if the store changes again
 /// meanwhile, the query fails with [`StateError::Changed`]. [`OpenOptions::follow`] selects to fail
@@ -120,7 +119,7 @@ impl Dataset {
     /// # Errors
     ///
     /// [`Error`] if there is no store at the address, its generation is not supported, or its
-    /// metadata is invalid; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a store
+    /// metadata is invalid; [`ErrorKind::Unsupported`](zvf_model::error_kind::ErrorKind::Unsupported) for a store
     /// older than 0.9 on a backend that cannot list.
     pub async fn open(location: impl Into<Location>) -> Result<Self, Error> {
         Self::open_with(location, &OpenOptions::default()).await
@@ -169,7 +168,6 @@ impl Dataset {
 
     /// Opens the dataset in `store` for a writer: without a cell cache and without checks of the
     /// head, because a transaction detects changes by others.
-    #[cfg(feature = "write")]
     pub(crate) fn open_store(
         store: Store,
     ) -> zvf_model::fetch::BoxFuture<'static, Result<Self, Failure>> {
@@ -191,7 +189,6 @@ impl Dataset {
         })
     }
 
-    #[cfg(feature = "write")]
     async fn open_committed(found: opening::Root, address: String) -> Result<Self, Failure> {
         let state = State::open(found, address).await?;
         let dataset = Self {
@@ -204,7 +201,6 @@ impl Dataset {
 
     /// Checks that level 0 holds its whole content, so that it can be changed and other levels can be
     /// built from it. Opening has read it.
-    #[cfg(feature = "write")]
     async fn check_whole_store(&self) -> Result<(), Failure> {
         if self.state.ids.contains(&LevelId::FULL) {
             check_whole_level(&self.level_metadata(LevelId::FULL).await?)
@@ -401,8 +397,7 @@ impl Dataset {
 }
 
 /// Checks that a level holds its whole content and is not being built.
-#[cfg(feature = "write")]
-pub(crate) fn check_whole_level(level: &LevelMetadata) -> Result<(), Failure> {
+pub fn check_whole_level(level: &LevelMetadata) -> Result<(), Failure> {
     check_finished(level)?;
     match level.refinement {
         Refinement::Replace => Ok(()),
