@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::{metadata, run::cargo, stage::Done, workspace};
 
 /// The published libraries. `zvf-cli` is a program; its library exists for its tests.
-const LIBRARIES: [&str; 17] = [
+const LIBRARIES: [&str; 18] = [
     "zvf",
     "zvf-arrow",
     "zvf-build",
@@ -39,6 +39,7 @@ const LIBRARIES: [&str; 17] = [
     "zvf-render",
     "zvf-store",
     "zvf-validate",
+    "zvf-write",
 ];
 /// The library with rules for its items.
 const FACADE: &str = "zvf";

@@ -27,12 +27,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use futures_util::StreamExt;
 use tokio::runtime::{Builder, Runtime};
+use zvf_dataset::{Error, Failure, Location};
 use zvf_query::{
     BatchOptions, BatchStream, Counts, Explanation, Query, QueryPartition, QueryReport, QueryResult,
 };
 use zvf_store::OpenOptions;
-
-use zvf_dataset::{Error, Failure, Location};
 
 /// Waits for an operation, on a runtime that all calls share.
 ///

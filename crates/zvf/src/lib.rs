@@ -48,23 +48,9 @@
 //! `zvf-catalog`, `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for items
 //! that are not re-exported, or to have fewer dependencies.
 
-#[cfg(feature = "write")]
-mod attribute;
 pub mod blocking;
-#[cfg(feature = "write")]
-mod commit;
-#[cfg(feature = "write")]
-mod editor;
-#[cfg(feature = "write")]
-mod form;
-#[cfg(feature = "write")]
-mod geometry;
-#[cfg(feature = "pyramid")]
-mod job;
 #[cfg(feature = "migrate")]
 mod migrate;
-#[cfg(feature = "write")]
-mod options;
 mod plan;
 mod plan_file;
 #[cfg(feature = "pyramid")]
@@ -75,18 +61,12 @@ mod repair;
 mod run_task;
 #[cfg(feature = "write")]
 mod seal;
-#[cfg(feature = "write")]
-mod stale;
 #[cfg(feature = "pyramid")]
 mod task_plan;
-#[cfg(feature = "write")]
-mod task_runner;
 #[cfg(feature = "validate")]
 mod validate;
 #[cfg(all(feature = "validate", feature = "pyramid"))]
 mod validation_plan;
-#[cfg(feature = "write")]
-mod writer;
 
 // Opening and queries.
 pub use zvf_catalog::{NO_OBJECT, ObjectGroup, SEVERAL_OBJECTS, Scope, Selection, Skipped};
@@ -114,15 +94,6 @@ pub use zvf_store::{Follow, OpenOptions, Store};
 
 // Creating and changing.
 #[cfg(feature = "write")]
-pub use attribute::{
-    AttributeReport, AttributeSpec, ObjectReduction, TableOptions, VertexFn,
-    write_object_attribute, write_vertex_attribute,
-};
-#[cfg(feature = "write")]
-pub use editor::{ChangeSummary, Editor};
-#[cfg(feature = "write")]
-pub use geometry::IntoGeometry;
-#[cfg(feature = "write")]
 pub use run_task::run_task;
 #[cfg(feature = "write")]
 pub use seal::seal;
@@ -134,16 +105,23 @@ pub use task_plan::{
     plan_shares, plan_vertex_attribute,
 };
 #[cfg(feature = "write")]
-pub use task_runner::TaskRunner;
-#[cfg(feature = "write")]
-pub use writer::{
-    CreateOptions, GeometrySource, PlanCheck, WriteReport, create, create_from_plan,
-    create_from_source,
-};
-#[cfg(feature = "write")]
 pub use zvf_build::{
     AxisSpec, CellChecksums, CellCompression, Design, Geometry, LinkNumbering, ManifestForm,
     OutOfBounds, PlanSummary, Profile, Purpose, ShardingPolicy,
+};
+#[cfg(feature = "write")]
+pub use zvf_write::{
+    attribute::{
+        AttributeReport, AttributeSpec, ObjectReduction, TableOptions, VertexFn,
+        write_object_attribute, write_vertex_attribute,
+    },
+    editor::{ChangeSummary, Editor},
+    geometry::IntoGeometry,
+    task_runner::TaskRunner,
+    writer::{
+        CreateOptions, GeometrySource, PlanCheck, WriteReport, create, create_from_plan,
+        create_from_source,
+    },
 };
 
 // Pyramids.

@@ -28,8 +28,17 @@ use zvf_model::{
 };
 use zvf_store::{CreateError, OpenOptions, Store, path_in_folder};
 
-use crate::{
-    options::option_setters,
+use level::{Level, is_suspect};
+use links::CopiedLinks;
+use parts::ChunkArrays;
+use tasks::CopiedCells;
+use zvf_dataset::{
+    Dataset, Error, Failure, Location, Progress,
+    base::{self, check_whole_level},
+    nodes::{self, place},
+};
+use zvf_write::{
+    option_setters,
     writer::{
         WriteReport, begin_replace,
         cell_writer::{CellWriter, Destination},
@@ -38,17 +47,6 @@ use crate::{
         finish_replace, name_of,
     },
 };
-use zvf_dataset::{
-    Dataset, Error, Failure, Location,
-    base::check_whole_level,
-    nodes::{self, place},
-};
-use zvf_dataset::{Progress, base};
-
-use level::{Level, is_suspect};
-use links::CopiedLinks;
-use parts::ChunkArrays;
-use tasks::CopiedCells;
 
 /// Subject of the note about a part that cannot be read.
 const DAMAGED: &str = "cannot be read";
@@ -83,7 +81,7 @@ pub struct MigrateOptions {
     pub progress: Option<Progress>,
     /// Adds a [copy of the nodes](zvf_model::node_copy) to a root of 0.9. Default: `true`.
     pub node_copy: bool,
-    /// Seals the new store, as [`CreateOptions::seal`](crate::CreateOptions::seal). Default: `true`.
+    /// Seals the new store, as [`CreateOptions::seal`](zvf_write::writer::CreateOptions::seal). Default: `true`.
     pub seal: bool,
     /// Options both stores are opened with.
     pub open: OpenOptions,

@@ -1,10 +1,9 @@
 //! The file of a plan, on disk or in any store.
 
 use serde_json::Value;
+use zvf_dataset::{Error, Failure, TaskPlanError};
 use zvf_model::key::Key;
 use zvf_store::{OpenError, OpenOptions, Read, ReadError, Store, WriteError, absolute_address};
-
-use zvf_dataset::{Error, Failure, TaskPlanError};
 
 /// An error of the file of a [plan](crate::Plan), before it is that of its work.
 #[derive(Debug)]

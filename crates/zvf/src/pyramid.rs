@@ -37,6 +37,7 @@ use zvf_build::{
     Output,
     coarsen::{AggregatedAttribute, Aggregation, MethodKind},
 };
+use zvf_dataset::{Error, Failure, Location, base, nodes};
 use zvf_model::{
     array::{CellAttribute, FragmentArray},
     fetch::BoxFuture,
@@ -48,22 +49,21 @@ use zvf_model::{
     zarr::Node,
 };
 use zvf_store::{OpenOptions, Store, Transaction};
+use zvf_write::{
+    commit::unfinished,
+    form::form,
+    job::PlannedJob,
+    option_setters,
+    task_runner::TaskRunner,
+    writer::{begin_on, encode::group_bytes, or_changed},
+};
 
 use self::{
     build::{Build, NewLevel},
     design::Coarsening,
     source::{LevelSize, SortedLinks, Source},
 };
-use crate::{
-    commit::unfinished,
-    form::form,
-    job::PlannedJob,
-    options::option_setters,
-    stale::PENDING_LEVELS,
-    task_runner::TaskRunner,
-    writer::{begin_on, encode::group_bytes, or_changed},
-};
-use zvf_dataset::{Error, Failure, Location, base, nodes};
+use crate::pyramid::pending::PENDING_LEVELS;
 
 pub use auto::AutoLevels;
 pub use design::{LevelDesign, ObjectSelection};

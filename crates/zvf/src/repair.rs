@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use zvf_build::Output;
+use zvf_dataset::{Error, Failure, Location, StateError, nodes};
 use zvf_model::{fetch::BoxFuture, key::Key, level::LevelId, node_copy::MEMBER, zarr::Node};
 use zvf_store::{
     CellRead, CellReader, CommitError, CommitReport, OpenOptions, Read, Store, Transaction,
@@ -13,18 +14,17 @@ use zvf_validate::{
     Finding, Fix, ValidateOptions, ValidationReport,
     rules::{consistency as rules, metadata},
 };
-
-use crate::{
+use zvf_write::{
     commit::{commit_or_abort, unfinished},
     stale::{coarser_levels, mark_all_stale},
-    validate::{validate_state, validate_store},
     writer::{
         MAX_FILES,
         cell_writer::{CellWriter, StagedTransaction},
         encode::{Arrays, encoded},
     },
 };
-use zvf_dataset::{Error, Failure, Location, StateError, nodes};
+
+use crate::validate::{validate_state, validate_store};
 
 /// Maximum number of rounds. A fix may reveal another finding: lists of chunks, then counts.
 const MAX_ROUNDS: usize = 4;
@@ -468,9 +468,10 @@ fn elements(shard: &[u64], inner: &[u64], shape: &[u64]) -> Vec<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use zvf_build::{Design, Geometry, GeometryKind, NumericColumn};
+    use zvf_write::{editor::Editor, writer::CreateOptions};
 
     use super::*;
-    use crate::{CreateOptions, Editor, OutOfBounds};
+    use crate::OutOfBounds;
 
     #[tokio::test]
     async fn findings_of_an_older_state_are_not_fixed() {
@@ -480,7 +481,7 @@ mod tests {
         let mut design = Design::new(GeometryKind::Points);
         design.chunk_shape = Some(vec![1.0; 3]);
         let options = CreateOptions::new().seal(false);
-        crate::create(store.clone(), points, design, &options)
+        zvf_write::writer::create(store.clone(), points, design, &options)
             .await
             .unwrap();
         let options = ValidateOptions::default();

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use zvf_store::OpenOptions;
-
-use crate::{task_runner::read_json, writer};
 use zvf_dataset::{Error, boxed};
+use zvf_store::OpenOptions;
+use zvf_write::{task_runner::read_json, writer};
 
 /// Runs the task that the file `task` describes. Running a task twice leaves the same result.
 ///
-/// Called by the processes that a [`TaskRunner`](crate::TaskRunner) starts. `open` are the
+/// Called by the processes that a [`TaskRunner`](zvf_write::task_runner::TaskRunner) starts. `open` are the
 /// options of the store that is written.
 ///
 /// # Errors

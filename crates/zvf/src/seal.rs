@@ -1,11 +1,10 @@
 //! Sealing of stores in place.
 
+use zvf_dataset::{Error, Failure, Location};
 use zvf_model::fetch::BoxFuture;
 use zvf_store::{CommitError, OpenOptions, Store};
 #[cfg(feature = "validate")]
 use zvf_validate::{ValidationReport, rules::consistency};
-
-use zvf_dataset::{Error, Failure, Location};
 
 /// Maximum number of times that others may commit while the store is sealed.
 const MAX_RETRIES: usize = 8;

@@ -4,19 +4,21 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value, json};
 use zvf_build::{Design, Geometry};
+use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed};
 use zvf_model::fetch::BoxFuture;
 use zvf_store::{CreateError, OpenOptions, Store, absolute_address};
+use zvf_write::{
+    attribute::{AttributeSpec, ObjectReduction, VertexFn, tasks as attribute},
+    job::{Job, PlannedJob},
+    writer::{CreateOptions, GeometrySource, job as creation, shares as input},
+};
 
 #[cfg(feature = "migrate")]
 use crate::migrate::{MigrateOptions, tasks as migration};
 use crate::{
-    attribute::{AttributeSpec, ObjectReduction, VertexFn, tasks as attribute},
-    job::{Job, PlannedJob},
     plan::{Plan, TaskPlanOptions, Work},
     pyramid::{self, PyramidOptions, tasks as level_tasks},
-    writer::{CreateOptions, GeometrySource, job as creation, shares as input},
 };
-use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed};
 
 /// A plan of the tasks that write a store.
 pub type TaskPlan = Plan<StoreWork>;
@@ -140,7 +142,7 @@ pub struct StoreWork {
 ///
 /// # Errors
 ///
-/// See [`create_from_source`](crate::create_from_source).
+/// See [`create_from_source`](zvf_write::writer::create_from_source).
 pub async fn plan_create(
     address: &str,
     source: &mut dyn GeometrySource,
@@ -177,7 +179,7 @@ pub async fn plan_create(
 ///    them.
 /// 6. `run` writes parts, and [`commit`](Plan::commit) publishes the store.
 ///
-/// The store equals that of [`create_from_source`](crate::create_from_source) for the shares in
+/// The store equals that of [`create_from_source`](zvf_write::writer::create_from_source) for the shares in
 /// their order, with the same chunk shape and shards. Until the commit, the reserved folder of the
 /// store holds the geometry twice.
 ///
@@ -240,7 +242,7 @@ pub async fn plan_create(
 ///
 /// # Errors
 ///
-/// See [`create_from_source`](crate::create_from_source).
+/// See [`create_from_source`](zvf_write::writer::create_from_source).
 pub async fn plan_shares(
     address: &str,
     shares: usize,
@@ -299,7 +301,7 @@ pub async fn plan_pyramid(
 }
 
 /// Plans an attribute of the vertices of level 0, as
-/// [`write_vertex_attribute`](crate::write_vertex_attribute) writes it. Tasks compute values with a
+/// [`write_vertex_attribute`](zvf_write::attribute::write_vertex_attribute) writes it. Tasks compute values with a
 /// function that is passed to [`run_with`](Plan::run_with); the plan keeps `recipe`, from which
 /// the program that runs them can make it.
 ///
@@ -336,7 +338,7 @@ pub async fn plan_pyramid(
 ///
 /// # Errors
 ///
-/// See [`write_vertex_attribute`](crate::write_vertex_attribute).
+/// See [`write_vertex_attribute`](zvf_write::attribute::write_vertex_attribute).
 pub async fn plan_vertex_attribute(
     address: &str,
     spec: &AttributeSpec,
@@ -347,13 +349,13 @@ pub async fn plan_vertex_attribute(
     boxed(plan_attribute(address, spec, None, recipe, open, tasks)).await
 }
 
-/// Plans an attribute of objects, as [`write_object_attribute`](crate::write_object_attribute)
+/// Plans an attribute of objects, as [`write_object_attribute`](zvf_write::attribute::write_object_attribute)
 /// writes it; see [`plan_vertex_attribute`]. Tasks reduce the values of fragments, and the commit
 /// reduces those of objects.
 ///
 /// # Errors
 ///
-/// See [`write_object_attribute`](crate::write_object_attribute).
+/// See [`write_object_attribute`](zvf_write::attribute::write_object_attribute).
 pub async fn plan_object_attribute(
     address: &str,
     spec: &AttributeSpec,

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use zvf_dataset::{Error, Failure, Location, Progress, StateError, nodes};
 use zvf_model::{
     error_chain::error_chain,
     fetch::{AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, Fetched, Port},
@@ -14,8 +15,6 @@ use zvf_model::{
 };
 use zvf_store::{CellReader, OpenOptions, Read, Store};
 use zvf_validate::{Depth, Finding, ValidateOptions, ValidationReport, rules::consistency};
-
-use zvf_dataset::{Error, Failure, Location, Progress, StateError, nodes};
 
 /// Checks a store, even one that [`Dataset::open`](zvf_dataset::Dataset::open) rejects. A sealed store is
 /// also compared with its inventory.

@@ -11,6 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed, nodes};
 use zvf_model::{
     base64,
     fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched, Port},
@@ -24,14 +25,13 @@ use zvf_validate::{
     Depth, ShareReport, ValidateOptions, ValidationReport, ValidationShare, validate_joined,
     validate_share,
 };
+use zvf_write::job::Job;
 
 use crate::{
-    job::Job,
     plan::{Plan, TaskPlanOptions, Work},
     plan_file::PlanFile,
     validate::{add_seal_differences, committed_state, read_root},
 };
-use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed, nodes};
 
 /// The name of the job in the file of a plan.
 const JOB: &str = "validate";

@@ -8,6 +8,10 @@ use zvf_build::{
     Output,
     migrate::{self, MigrationNote},
 };
+use zvf_dataset::{
+    Failure,
+    nodes::{self, place},
+};
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex, Vertices},
     generation::Generation,
@@ -21,10 +25,6 @@ use super::{
     Migration,
     level::Level,
     parts::{Batches, Target, unrecognized_children},
-};
-use zvf_dataset::{
-    Failure,
-    nodes::{self, place},
 };
 
 /// Upper bound on the files of a copied folder.

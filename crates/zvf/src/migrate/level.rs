@@ -7,11 +7,11 @@ use zvf_build::{
     migrate::{ChunkExtent, FragmentEnds, ImpliedLinks, LevelFacts, MigrationNote},
 };
 use zvf_catalog::{LinkCells, StoredArray};
+use zvf_dataset::{Failure, nodes::place};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, layout::LevelKeys, level::LevelId, metadata::Attributes};
 
 use super::Migration;
-use zvf_dataset::{Failure, nodes::place};
 
 /// State of a level, collected during its migration.
 pub(super) struct Level {

@@ -15,6 +15,7 @@ use zvf_build::{
     migrate::{ChunkExtent, LinkArrayKey, LinkRecordPolicy, LinkTarget, MigrationNote},
 };
 use zvf_catalog::{CellLinks, LinkCells};
+use zvf_dataset::{Failure, base, nodes::place};
 use zvf_format::{
     links::{AxisScales, LinkWidth},
     path::Delta,
@@ -29,6 +30,7 @@ use zvf_model::{
     root::LinksConvention,
     word::Word,
 };
+use zvf_write::job::share;
 
 use self::aligned::AlignedCells;
 pub(super) use self::written::{CopiedLinks, WrittenLinks, coords};
@@ -39,8 +41,6 @@ use super::{
     too_far,
     units::{AddedLinks, Unit, UnitLinks, units},
 };
-use crate::job::share;
-use zvf_dataset::{Failure, base, nodes::place};
 
 /// Links of one delta during their migration.
 pub(super) struct Links<'a> {

@@ -8,6 +8,7 @@ use zvf_build::{
     migrate::{MigrationNote, ObjectIndexCounts, changed_type},
 };
 use zvf_catalog::{Damage, Fault, Scope, StoredManifests};
+use zvf_dataset::{Failure, nodes::place};
 use zvf_format::{
     manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
     numeric::Kind,
@@ -24,7 +25,6 @@ use zvf_model::{
 use zvf_query::{Column, ColumnValues};
 
 use super::{Migration, level::Level};
-use zvf_dataset::{Failure, nodes::place};
 
 /// Valid ids before 0.9, where the id of an object is its row.
 const IDS: core::ops::Range<i64> = 0..1 << 26;

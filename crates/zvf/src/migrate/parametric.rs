@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use zvf_build::NumericColumn;
+use zvf_dataset::{Failure, nodes::place};
 use zvf_format::numeric::Kind;
 use zvf_model::{key::Key, layout::RootArrayRole};
 use zvf_query::Column;
 
 use super::{Migration, objects::described};
-use zvf_dataset::{Failure, nodes::place};
 
 impl Migration<'_> {
     /// Migrates parametric objects with their attributes and groups.

@@ -8,6 +8,7 @@ use zvf_build::{
     migrate::{ChunkExtent, MigrationNote},
 };
 use zvf_catalog::{CatalogError, Damage, Fault, Scope, StoredArray, check_attribute_cell};
+use zvf_dataset::{Failure, nodes::place};
 use zvf_format::{fragment::FragmentIndex, numeric::Dtype};
 use zvf_model::{
     array::{CellAttribute, CellAttributeRole, FragmentArray, VertexEncoding, Vertices},
@@ -23,7 +24,6 @@ use super::{
     level::{ChunkFacts, Level},
     no_place,
 };
-use zvf_dataset::{Failure, nodes::place};
 
 /// Approximate bytes of cells in memory.
 pub(super) const BATCH_BYTES: u64 = 64 << 20;

@@ -12,9 +12,17 @@ use zvf_build::{
     large::{design_from_json, design_to_json},
     migrate::{FragmentEnds, MigrationNote},
 };
+use zvf_dataset::{Dataset, Failure, Location, TaskPlanError, nodes};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, node_copy};
 use zvf_store::{CreateError, OpenOptions, Store};
+use zvf_write::{
+    job::{Job, PlannedJob, share},
+    writer::{
+        WriteReport, copies_nodes,
+        job::{JobPart, check},
+    },
+};
 
 use super::{
     DAMAGED, MigrateOptions, MigrateReport, Migration, OpenLevel, check_outside, checked,
@@ -23,14 +31,6 @@ use super::{
     new_name,
     parts::{ChunkArrays, CopiedAttribute, CopiedChunks},
 };
-use crate::{
-    job::{Job, PlannedJob, share},
-    writer::{
-        WriteReport, copies_nodes,
-        job::{JobPart, check},
-    },
-};
-use zvf_dataset::{Dataset, Failure, Location, TaskPlanError, nodes};
 
 /// The cells that the tasks of a job have written.
 pub(super) struct CopiedCells {

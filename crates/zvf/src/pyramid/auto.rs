@@ -7,13 +7,13 @@ use zvf_build::{
         Ownership, Placement, Sparsity, Strategy,
     },
 };
+use zvf_dataset::Failure;
 use zvf_model::{geometry_kind::GeometryKind, grid::ChunkCoord};
 
 use super::{
     LevelDesign, ObjectSelection,
     source::{LevelSize, Source},
 };
-use zvf_dataset::Failure;
 
 /// A level with fewer vertices is coarse enough to be the last.
 const MAX_COARSEST_VERTICES: u64 = 100_000;

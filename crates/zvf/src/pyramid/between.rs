@@ -9,6 +9,7 @@ use zvf_build::{
     migrate::{LinkArrayKey, LinkAttributeType, LinkTarget, LinkTotals},
 };
 use zvf_catalog::CellLinks;
+use zvf_dataset::{Failure, nodes::place};
 use zvf_model::{grid::ChunkCoord, key::Key, layout::GroupRole, metadata::Attributes};
 
 use super::{
@@ -17,7 +18,6 @@ use super::{
     shards::LastSteps,
     source::{Links, SortedLinks},
 };
-use zvf_dataset::{Failure, nodes::place};
 
 /// Number of cells read per batch.
 const BATCH_CELLS: usize = 1024;

@@ -14,6 +14,7 @@ use zvf_build::{
     coarsen::{Coarsener, FragmentReference, MethodKind, Ownership},
     migrate::{ChunkExtent, LinkRecordPolicy, LinkTarget, MigrationTarget},
 };
+use zvf_dataset::{Failure, Progress, nodes::place};
 use zvf_format::{
     links::{AxisScales, LinkWidth},
     path::Delta,
@@ -27,6 +28,10 @@ use zvf_model::{
     root::RootMetadata,
 };
 use zvf_store::Transaction;
+use zvf_write::writer::{
+    cell_writer::{CellWriter, StagedTransaction},
+    run,
+};
 
 use super::{
     LevelDesign, PyramidOptions,
@@ -36,12 +41,6 @@ use super::{
     source::{SortedLinks, Source},
     tally::Tally,
 };
-use crate::writer::{
-    cell_writer::{CellWriter, StagedTransaction},
-    run,
-};
-use zvf_dataset::Progress;
-use zvf_dataset::{Failure, nodes::place};
 
 /// Maximum number of cores for which a batch has work.
 const MAX_CORES: usize = 16;

@@ -1,5 +1,6 @@
 //! Deletes levels that are replaced.
 
+use zvf_dataset::{Failure, nodes};
 use zvf_format::path::Delta;
 use zvf_model::{
     key::Key,
@@ -11,8 +12,7 @@ use zvf_model::{
 };
 use zvf_store::{Store, Transaction};
 
-use crate::stale::PENDING_LEVELS;
-use zvf_dataset::{Failure, nodes};
+use crate::pyramid::pending::PENDING_LEVELS;
 
 /// Upper bound on the files of a level.
 const MAX_FILES: usize = 1 << 26;

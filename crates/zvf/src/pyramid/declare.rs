@@ -1,5 +1,6 @@
 //! Declares additive levels in the draft of the format after 0.9.2: `refinement: add`.
 
+use zvf_dataset::{Failure, base, nodes};
 use zvf_model::{
     key::Key,
     level::{self, ADDITIVE_LEVELS, LevelId, LevelMetadataChange, Refinement},
@@ -7,10 +8,10 @@ use zvf_model::{
     zarr::Node,
 };
 use zvf_store::Store;
+use zvf_write::{commit::commit_or_abort, writer::encode::group_bytes};
 
 use super::refresh::attributes;
-use crate::{commit::commit_or_abort, stale::PENDING_LEVELS, writer::encode::group_bytes};
-use zvf_dataset::{Failure, base, nodes};
+use crate::pyramid::pending::PENDING_LEVELS;
 
 /// Declares levels 1 to `count`, which hold each point once, in one transaction. The coarsest is
 /// complete, each other one together with the coarser ones. Does nothing if they are declared so.

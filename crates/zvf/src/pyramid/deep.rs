@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use zvf_build::coarsen::NO_VERTEX;
 use zvf_catalog::CellLinks;
+use zvf_dataset::{Failure, base, nodes::place};
 use zvf_format::path::Delta;
 use zvf_model::{
     grid::ChunkCoord,
@@ -17,7 +18,6 @@ use super::{
     job::{NewCell, file_pairs},
     shards::LastSteps,
 };
-use zvf_dataset::{Failure, base, nodes::place};
 
 /// Linked rows, by the chunks of both ends.
 type Pairs = BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>>;

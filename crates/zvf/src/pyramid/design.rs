@@ -6,9 +6,8 @@ use zvf_build::{
     ShardingPolicy,
     coarsen::{Aggregation, Amount, CoarsenMethod, Sparsity, Strategy},
 };
-use zvf_format::numeric::Kind;
-
 use zvf_dataset::Failure;
+use zvf_format::numeric::Kind;
 
 /// The design of a level of a pyramid.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,6 +18,7 @@ use zvf_build::{
     },
 };
 use zvf_catalog::CellLinks;
+use zvf_dataset::{Failure, nodes::place};
 use zvf_format::path::Delta;
 use zvf_model::{
     grid::ChunkCoord,
@@ -27,10 +28,9 @@ use zvf_model::{
     metadata::Attributes,
 };
 use zvf_store::CellArray;
+use zvf_write::writer::encode::{Arrays, encoded_on_all_cores};
 
 use super::source::Payloads;
-use crate::writer::encode::{Arrays, encoded_on_all_cores};
-use zvf_dataset::{Failure, nodes::place};
 
 /// A cell that is stored in a shard.
 pub(super) struct ShardCell {

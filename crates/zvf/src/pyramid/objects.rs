@@ -7,6 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rayon::prelude::*;
 use zvf_build::{coarsen::FragmentReference, migrate::ObjectIndexCounts};
+use zvf_dataset::{
+    Failure,
+    nodes::{self, place},
+};
 use zvf_format::manifest::ObjectManifestBuilder;
 use zvf_model::{
     grid::ChunkCoord,
@@ -15,16 +19,12 @@ use zvf_model::{
     metadata::Attributes,
 };
 use zvf_store::Read;
-
-use super::build::Build;
-use crate::writer::{
+use zvf_write::writer::{
     encode::{Arrays, encoded},
     run,
 };
-use zvf_dataset::{
-    Failure,
-    nodes::{self, place},
-};
+
+use super::build::Build;
 
 /// Upper bound on the files of a family.
 const MAX_FILES: usize = 1 << 22;

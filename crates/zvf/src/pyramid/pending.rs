@@ -10,7 +10,9 @@ use super::{
     LevelDesign, PyramidLevels, PyramidOptions,
     stats::{self, Recipe},
 };
-use crate::stale::PENDING_LEVELS;
+
+/// Attribute of the root: recipes of the levels that a refresh has still to build.
+pub(super) const PENDING_LEVELS: &str = "zvf_pending_levels";
 
 /// Returns the record of the levels after `designs[step]`; `None` if none remain, or the build is not
 /// recorded.

@@ -11,6 +11,7 @@ use std::{
 
 use zvf_build::{Output, coarsen::Aggregation};
 use zvf_catalog::ObjectSet;
+use zvf_dataset::{Dataset, Error, Failure, Location, base, nodes};
 use zvf_model::{
     fetch::BoxFuture,
     grid::ChunkCoord,
@@ -22,6 +23,7 @@ use zvf_model::{
     zarr::Node,
 };
 use zvf_store::Store;
+use zvf_write::writer::{begin_on, encode::group_bytes, or_changed};
 
 use super::{
     LevelDesign, LevelReport, PyramidLevels, PyramidOptions, PyramidReport,
@@ -34,11 +36,7 @@ use super::{
     stats::{self, Recipe},
     tally::max_error,
 };
-use crate::{
-    stale::PENDING_LEVELS,
-    writer::{begin_on, encode::group_bytes, or_changed},
-};
-use zvf_dataset::{Dataset, Error, Failure, Location, base, nodes};
+use crate::pyramid::pending::PENDING_LEVELS;
 
 /// Chunks of a level that changed since the next level was built.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +48,7 @@ enum ChangedChunks {
 /// Rebuilds the stale levels, only where the finer level changed.
 ///
 /// A level is rebuilt whole if its changed chunks are unknown, if the chunk grid of the store grew, if
-/// the order of the objects changed, as [`Editor::compact`](crate::Editor::compact) does, or if its
+/// the order of the objects changed, as [`Editor::compact`](zvf_write::editor::Editor::compact) does, or if its
 /// form does not support a partial rebuild.
 ///
 /// ```
@@ -262,7 +260,7 @@ async fn refresh_chunks(
     let start = Instant::now();
     let dataset = source.dataset;
     let target = source.id.offset(1).unwrap_or(source.id);
-    let form = crate::form::form(dataset).await?;
+    let form = zvf_write::form::form(dataset).await?;
     let has_copies = source.links.as_ref().is_some_and(|links| links.duplicate);
     // The existing level may be older than the declaration, and its cells not in shards.
     let may_differ = design.sharding.is_none() && dataset.root().shard_shape.is_some();

@@ -1,9 +1,9 @@
 //! Resumes builds that were interrupted.
 
+use zvf_dataset::{Dataset, Failure, base};
 use zvf_model::level::LevelId;
 
 use super::{CrossLevel, LevelDesign, PyramidOptions, metadata, refresh, stats};
-use zvf_dataset::{Dataset, Failure, base};
 
 /// Returns whether a level exists exactly as it would be built, and no level is stale.
 pub(super) async fn is_made(

@@ -8,16 +8,16 @@ use std::{
 use bytes::Bytes;
 use rayon::prelude::*;
 use zvf_build::{ShardingPolicy, migrate::MigrationTarget};
+use zvf_dataset::Failure;
 use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
 use zvf_store::CellArray;
+use zvf_write::writer::run;
 
 use super::{
     LevelDesign,
     job::{LevelArrays, ShardCell, Shared},
     source::Source,
 };
-use crate::writer::run;
-use zvf_dataset::Failure;
 
 /// Returns the form of the cells of a level: sharded as designed or, by default, as the root
 /// declares for arrays that are added, or like the finer level.

@@ -12,6 +12,11 @@ use zvf_build::{
     coarsen::{AggregatedAttribute, FineChunk, FragmentReference, Ownership, Topology},
 };
 use zvf_catalog::{Catalog, CellLinks, LinkCells, ObjectSet, Scope, StoredArray};
+use zvf_dataset::{
+    Dataset, Failure, StateError,
+    base::{self, check_whole_level},
+    nodes,
+};
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
     array::{CellAttribute, Presence, VertexEncoding, Vertices},
@@ -25,7 +30,6 @@ use zvf_model::{
 };
 
 use super::design::Coarsening;
-use zvf_dataset::{Dataset, Failure, StateError, base, base::check_whole_level, nodes};
 
 /// Size of a level that another level is built from.
 #[derive(Clone, Copy, Debug)]

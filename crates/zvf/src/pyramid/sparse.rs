@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use zvf_build::coarsen::{FragmentReference, ObjectFacts, Strategy};
+use zvf_dataset::Failure;
 use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{ColumnValues, NumericColumn};
 
 use super::{design::ObjectSelection, source::Source};
-use zvf_dataset::Failure;
 
 /// Number of chunks read per batch.
 const BATCH_CHUNKS: usize = 256;

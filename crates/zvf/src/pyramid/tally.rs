@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use zvf_build::{Output, coarsen::FragmentReference};
+use zvf_dataset::Failure;
 use zvf_model::{grid::ChunkCoord, key::Key, metadata::Attributes};
 
 use super::job::{Outcome, Shared, WrittenCell};
-use zvf_dataset::Failure;
 
 /// Counts and results of a level, summed over its chunks.
 #[derive(Debug, Default)]

@@ -11,8 +11,14 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use zvf_build::coarsen::FragmentReference;
+use zvf_dataset::{Failure, TaskPlanError, base};
 use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, root::CrossLevel};
 use zvf_store::{OpenOptions, Store, Transaction};
+use zvf_write::{
+    job::{Job, PlannedJob},
+    task_runner::{TaskRunner, read_json, scratch_error, write_json},
+    writer::run,
+};
 
 use super::{
     LevelDesign, LevelReport, PyramidOptions,
@@ -25,12 +31,6 @@ use super::{
     stage_rest, stats,
     tally::{Part, Tally, max_error},
 };
-use crate::{
-    job::{Job, PlannedJob},
-    task_runner::{TaskRunner, read_json, scratch_error, write_json},
-    writer::run,
-};
-use zvf_dataset::{Failure, TaskPlanError, base};
 
 /// Number of tasks per process, so that all processes stay busy until the end.
 const TASKS_PER_PROCESS: usize = 4;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::future::join;
 use zvf_build::migrate::{AlignedLinks, ChunkExtent, LinkArrayKey, MigrationNote};
 use zvf_catalog::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
+use zvf_dataset::{Failure, nodes::place};
 use zvf_format::path::Delta;
 use zvf_model::{
     array::FragmentArray, grid::ChunkCoord, key::Key, layout::ArrayRole, metadata::Attributes,
@@ -19,7 +20,6 @@ use crate::migrate::{
     too_far,
     units::LinkValues,
 };
-use zvf_dataset::{Failure, nodes::place};
 
 /// Link cells of one chunk each, and the groups of the links inside chunks.
 pub(super) struct AlignedCells {

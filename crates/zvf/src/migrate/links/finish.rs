@@ -7,6 +7,10 @@ use zvf_build::{
     migrate::{LinkArrayKey, LinkAttributeType, LinkTotals, MigrationNote},
 };
 use zvf_catalog::LinkCells;
+use zvf_dataset::{
+    Failure,
+    nodes::{self, place},
+};
 use zvf_format::path::Delta;
 use zvf_model::{
     array::{CellAttribute, LinkFamily},
@@ -17,10 +21,6 @@ use zvf_model::{
 
 use super::Links;
 use crate::migrate::{Migration, level::Level, parts::BATCH_BYTES, units::LinkValues};
-use zvf_dataset::{
-    Failure,
-    nodes::{self, place},
-};
 
 impl Migration<'_> {
     /// Writes the nodes of all arrays and families, and records repairs and losses.

@@ -5,6 +5,7 @@ use zvf_build::{
     migrate::{LinkArrayKey, LinkRecordPolicy, LinkTotals},
 };
 use zvf_catalog::LinkCells;
+use zvf_dataset::{Failure, nodes::place};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     geometry_kind::GeometryKind,
@@ -16,7 +17,6 @@ use zvf_model::{
 };
 
 use crate::migrate::{Migration, level::Level, no_place, too_far};
-use zvf_dataset::{Failure, nodes::place};
 
 impl Migration<'_> {
     /// Returns whether consecutive vertices of objects are connected, without links.

@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_build::Output;
+use zvf_dataset::{
+    Failure,
+    nodes::{self, cell_array, place},
+};
 use zvf_format::path::Delta;
 use zvf_model::{
     array::{CellAttribute, Presence},
@@ -14,13 +18,9 @@ use zvf_model::{
     zarr::{Array, Node},
 };
 use zvf_store::Read;
+use zvf_write::writer::encode::bytes_of;
 
 use super::super::{build::Build, tally::Part};
-use crate::writer::encode::bytes_of;
-use zvf_dataset::{
-    Failure,
-    nodes::{self, cell_array, place},
-};
 
 /// Upper bound on the files of a level.
 const MAX_FILES: usize = 1 << 26;

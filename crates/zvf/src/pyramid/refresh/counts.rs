@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use zvf_dataset::{Failure, base};
 use zvf_format::path::Delta;
 use zvf_model::{array::LinkFamily, grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 
 use super::super::build::Build;
-use zvf_dataset::{Failure, base};
 
 /// Previous counts of a level, and the part of them that is rebuilt.
 #[derive(Debug, Default)]

@@ -1,0 +1,377 @@
+//! Attributes of vertices and objects from tables.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use zvf_build::{
+    BuildError, Column, ColumnValues, NumericColumn, Profile,
+    edit::{EditError, StoredValues},
+};
+use zvf_catalog::{CatalogError, Damage, Fault, Scope, StoredArray};
+use zvf_dataset::{Dataset, Failure, StateError, base, nodes};
+use zvf_format::numeric::{Dtype, Kind, columns_of};
+use zvf_model::{
+    array::CellAttribute,
+    error_kind::ErrorKind,
+    grid::ChunkCoord,
+    layout::{ArrayRole, GroupRole},
+    level::LevelId,
+    metadata::Attributes,
+    row_id::RowId,
+};
+use zvf_store::{Store, Transaction};
+
+use super::{
+    AttributeLocation, AttributeReport, AttributeSpec, Batch, finish, present, raw_vertices, root,
+    row_values::RowValues,
+    vertex::{Values, VertexTarget},
+};
+use crate::{
+    form::form,
+    writer::cell_writer::{CellWriter, StagedTransaction},
+};
+
+/// Options for writing attributes from a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableOptions {
+    /// Replaces existing attributes of other types, whose other values are lost.
+    pub replace: bool,
+    /// The transaction to which addresses of vertices belong; not checked if `None`.
+    pub transaction: Option<u64>,
+}
+
+impl TableOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    zvf_model::setters! {
+        replace: bool,
+        transaction: u64,
+    }
+}
+
+/// Keys of the rows of a table.
+pub(crate) enum TableKeys<'t> {
+    /// Addresses of vertices.
+    Rows(&'t [u64]),
+    /// Ids of objects.
+    Objects(&'t [i64]),
+}
+
+/// Writes attributes from a table in one transaction.
+pub(crate) async fn write(
+    store: &Store,
+    keys: TableKeys<'_>,
+    columns: &[Column],
+    options: &TableOptions,
+) -> Result<AttributeReport, Failure> {
+    let mut transaction = store.begin().await?;
+    let staged = async {
+        let found = transaction.base();
+        if let Some(expected) = options.transaction.filter(|expected| *expected != found) {
+            return Err(Failure::State(StateError::OutdatedRows { expected, found }));
+        }
+        let dataset = base::open(store.clone()).await?;
+        match keys {
+            TableKeys::Rows(rows) => {
+                vertices(&dataset, &mut transaction, rows, columns, options).await
+            }
+            TableKeys::Objects(ids) => {
+                objects(&dataset, &mut transaction, ids, columns, options).await
+            }
+        }
+    };
+    let staged = staged.await;
+    finish(store, transaction, staged).await
+}
+
+fn check_lengths(columns: &[Column], keys: usize) -> Result<(), Failure> {
+    match columns.iter().find(|column| column.len() != keys) {
+        None => Ok(()),
+        Some(column) => Err(Failure::Attribute {
+            name: column.name.clone(),
+            why: "it does not have one row for each key",
+        }),
+    }
+}
+
+async fn vertices(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    rows: &[u64],
+    columns: &[Column],
+    options: &TableOptions,
+) -> Result<(Bytes, AttributeReport), Failure> {
+    check_lengths(columns, rows.len())?;
+    let mut keyed: Vec<(RowId, usize)> = rows.iter().copied().map(RowId::from).zip(0..).collect();
+    keyed.sort_unstable();
+    if keyed.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(Failure::Attribute {
+            name: "row_id".to_owned(),
+            why: "a row id occurs twice",
+        });
+    }
+    let keyed = Arc::new(keyed);
+    let mut written = AttributeReport::default();
+    let mut chunks: Arc<[ChunkCoord]> = Arc::default();
+    for column in columns {
+        let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
+        spec.overwrite = true;
+        let (part, dtype) = raw_vertices(dataset, &spec).await?;
+        chunks = part.chunks().into();
+        if let Some((id, _)) = keyed.last()
+            && id.chunk() >= chunks.len() as u64
+        {
+            return Err(Failure::from(EditError::UnknownRow {
+                chunk: format!("number {}", id.chunk()),
+                row: id.row(),
+            }));
+        }
+        let (old, values) = match like_stored(dataset, &part, dtype, column).await {
+            Err(Failure::Edit(_)) if options.replace => (None, None),
+            like => like?,
+        };
+        let values = match values {
+            Some(values) => values,
+            None => new_values(dataset, column, rows.len()).await?,
+        };
+        spec.kind = values.numbers.kind;
+        let width = u64::from(values.numbers.width);
+        let attributes = values.attributes.clone();
+        // The rows of an attribute that remains keep their shape, which may have several axes.
+        let shape = values.metadata.row_shape.clone();
+        let shape = shape.filter(|shape| old.is_some() && shape.iter().product::<u64>() == width);
+        spec.row_shape =
+            shape.unwrap_or_else(|| (width > 1).then_some(width).into_iter().collect());
+        let source = Arc::new(RowValues {
+            name: column.name.clone(),
+            rows: Arc::clone(&keyed),
+            chunks: Arc::clone(&chunks),
+            values,
+            old,
+            missing: AtomicU64::new(0),
+        });
+        let target = VertexTarget::open(dataset, &spec, attributes).await?;
+        let values = Values::Rows(Arc::clone(&source));
+        let one = target.stage(transaction, &values).await?;
+        let missing = source.missing.load(Ordering::Relaxed);
+        if missing > 0 {
+            return Err(Failure::from(EditError::MissingRows {
+                name: column.name.clone(),
+                rows: missing,
+            }));
+        }
+        written.vertices = one.vertices;
+        written.chunks = one.chunks;
+        written.batches += one.batches;
+        written.bytes += one.bytes;
+    }
+    Ok((root(dataset, transaction, &chunks).await?, written))
+}
+
+/// Returns the array of an existing attribute of this name, and the values in its type; neither if
+/// there is none.
+async fn like_stored(
+    dataset: &Dataset,
+    vertices: &StoredArray,
+    positions: Dtype,
+    column: &Column,
+) -> Result<(Option<StoredArray>, Option<StoredValues>), Failure> {
+    let role = ArrayRole::VertexAttribute(&column.name);
+    let key = nodes::place(Profile::V09.keys(LevelId::FULL).node(&role))?;
+    let Some(node) = nodes::read_one(dataset.store(), &key).await? else {
+        return Ok((None, None));
+    };
+    let old = dataset.catalog().stored_array(LevelId::FULL, &role).await?;
+    let columns = match &old {
+        Some(old) => stored_columns(dataset, vertices, positions, old).await?,
+        None => None,
+    };
+    let values = StoredValues::like(&key, node.attributes(), columns, column)?;
+    Ok((old, Some(values)))
+}
+
+/// Returns the number of columns of an attribute from the size of a cell, because the reference
+/// declares one column of attributes that have several. `None` if there is no cell, or its size fits
+/// no number of columns.
+async fn stored_columns(
+    dataset: &Dataset,
+    vertices: &StoredArray,
+    positions: Dtype,
+    attribute: &StoredArray,
+) -> Result<Option<u64>, Failure> {
+    let metadata = CellAttribute::parse(attribute.node(), attribute.attributes());
+    let mut chunks = vertices.chunks().iter();
+    let chunk = chunks.find(|chunk| attribute.chunks().binary_search(chunk).is_ok());
+    let (Ok(metadata), Some(chunk)) = (metadata, chunk) else {
+        return Ok(None);
+    };
+    let (catalog, axes) = (dataset.catalog(), dataset.root().axes.len());
+    let (mut batch, own) = (Batch::default(), [chunk.clone()]);
+    for cell in catalog.stored_cells(vertices, &own).await {
+        let cell = cell.map_err(CatalogError::from)?;
+        batch.count(chunk, &cell, positions, axes)?;
+    }
+    match batch.add_old(catalog, attribute, &own).await {
+        // Reported once all cells are read, unless the attribute is replaced.
+        Err(Failure::Catalog(CatalogError::Damaged(damage))) if !is_unavailable(&damage) => {
+            return Ok(None);
+        }
+        read => read?,
+    }
+    let cell = batch.old.first().and_then(Option::as_ref);
+    let columns =
+        cell.and_then(|cell| columns_of(cell.len(), metadata.value.dtype, batch.vertices()));
+    Ok(columns.map(|columns| u64::from(columns.get())))
+}
+
+/// Returns whether data may be read later.
+fn is_unavailable(damage: &Damage) -> bool {
+    matches!(&damage.fault, Fault::Fetch(error) if error.kind() == ErrorKind::Unavailable)
+}
+
+/// Returns the values of a new attribute in the form in which they are stored.
+async fn new_values(
+    dataset: &Dataset,
+    column: &Column,
+    rows: usize,
+) -> Result<StoredValues, Failure> {
+    let level = base::level(dataset, LevelId::FULL).await?;
+    let is_whole = level.vertex_count == Some(rows as u64);
+    Ok(StoredValues::new(column, !is_whole)?)
+}
+
+async fn objects(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    ids: &[i64],
+    columns: &[Column],
+    options: &TableOptions,
+) -> Result<(Bytes, AttributeReport), Failure> {
+    check_lengths(columns, ids.len())?;
+    let catalog = dataset.catalog();
+    let objects = catalog
+        .object_list(LevelId::FULL)
+        .await?
+        .ok_or_else(|| Failure::Attribute {
+            name: "object_id".to_owned(),
+            why: "the store has no objects",
+        })?;
+    let count = objects.len();
+    let indices: HashMap<i64, usize> = (0..count)
+        .filter_map(|at| Some((objects.id(at)?, at)))
+        .collect();
+    let mut rows: Vec<Option<usize>> = vec![None; count];
+    for (from, id) in ids.iter().enumerate() {
+        let index = indices.get(id).ok_or(EditError::UnknownObject(*id))?;
+        if rows[*index].replace(from).is_some() {
+            return Err(EditError::Build(BuildError::DuplicateObject(*id)).into());
+        }
+    }
+    let names = catalog.attribute_list(LevelId::FULL, Scope::Object).await?;
+    let form = form(dataset).await?;
+    let mut outputs = Vec::new();
+    let mut old_files = Vec::new();
+    for column in columns {
+        let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
+        spec.overwrite = true;
+        let part = ArrayRole::ObjectAttribute(&column.name);
+        let location = AttributeLocation::find(dataset, &spec, &part).await?;
+        let (mut whole, mut attributes) = (None, Attributes::new());
+        if names.contains(&column.name) {
+            let old = catalog
+                .object_values(LevelId::FULL, &column.name, None)
+                .await?;
+            match type_error(&old, column) {
+                None => {
+                    whole = Some(old);
+                    let node = nodes::read_one(dataset.store(), &location.key).await?;
+                    attributes = node
+                        .map(|node| node.attributes().clone())
+                        .unwrap_or_default();
+                }
+                Some(_) if options.replace => {}
+                Some(error) => return Err(error.into()),
+            }
+        }
+        let values = merged(column, whole.as_ref(), &rows);
+        let staged = form.object_attribute(&location.key, &attributes, &values);
+        outputs.extend(staged.map_err(EditError::Build)?);
+        old_files.push(location);
+    }
+    outputs.extend(present(dataset, GroupRole::ObjectAttributes).await?);
+    for location in old_files {
+        location.delete_replaced(transaction).await?;
+    }
+    let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));
+    writer.write(outputs).await?;
+    let bytes = writer.take_report().bytes;
+    drop(writer);
+    let (part, _) = raw_vertices(dataset, &AttributeSpec::new("vertices", Kind::UInt8)).await?;
+    let written = AttributeReport {
+        objects: ids.len() as u64,
+        bytes,
+        ..AttributeReport::default()
+    };
+    Ok((root(dataset, transaction, part.chunks()).await?, written))
+}
+
+/// Returns the error if an existing attribute has another type than a column.
+fn type_error(old: &Column, column: &Column) -> Option<EditError> {
+    let text = |values: &ColumnValues| match values {
+        ColumnValues::Numeric(numbers) => format!("{} x {}", numbers.width, numbers.kind.name()),
+        ColumnValues::Dictionary { .. } => "text".to_owned(),
+    };
+    let (expected, found) = (text(&old.values), text(&column.values));
+    (expected != found).then(|| EditError::AttributeType {
+        what: "object attribute",
+        name: column.name.clone(),
+        expected,
+        found,
+    })
+}
+
+/// Returns a row for each object: the given one, or else the old one, or else null.
+fn merged(column: &Column, old: Option<&Column>, rows: &[Option<usize>]) -> Column {
+    let from = |at: usize| match rows.get(at).copied().flatten() {
+        Some(row) => Some((column, row)),
+        None => old.filter(|old| at < old.len()).map(|old| (old, at)),
+    };
+    let is_null = |at: usize| from(at).is_none_or(|(column, row)| column.is_null(row));
+    let nulls: Vec<bool> = (0..rows.len()).map(is_null).collect();
+    match &column.values {
+        ColumnValues::Numeric(numbers) => {
+            let mut all = NumericColumn::new(numbers.kind, numbers.width);
+            for at in 0..rows.len() {
+                let bytes = from(at).and_then(|(column, row)| match &column.values {
+                    ColumnValues::Numeric(numbers) => Some(numbers.row(row)),
+                    ColumnValues::Dictionary { .. } => None,
+                });
+                match bytes {
+                    Some(bytes) => all.bytes.extend_from_slice(bytes),
+                    None => all.bytes.resize(all.bytes.len() + all.row_size(), 0),
+                }
+            }
+            Column {
+                nulls: nulls.contains(&true).then_some(nulls),
+                ..Column::new(column.name.clone(), all)
+            }
+        }
+        ColumnValues::Dictionary { .. } => {
+            let texts = (0..rows.len()).map(|at| {
+                let (column, row) = from(at)?;
+                column.text_at(row)
+            });
+            Column::text(column.name.clone(), texts)
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Encoding of nodes and cells as objects of a store.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use rayon::prelude::*;
+use zvf_build::{Output, Profile};
+use zvf_dataset::{
+    Failure,
+    nodes::{cell_array, metadata, place},
+};
+use zvf_model::{
+    key::Key,
+    layout::{ArrayRole, GroupRole},
+    level::LevelId,
+    metadata::Attributes,
+    zarr::Node,
+};
+use zvf_store::CellArray;
+
+/// Arrays by key.
+#[derive(Clone, Debug, Default)]
+pub struct Arrays(HashMap<Key, CellArray>);
+
+impl Arrays {
+    /// Returns the arrays among nodes.
+    pub fn of(outputs: &[Output]) -> Result<Self, Failure> {
+        let mut arrays = HashMap::new();
+        for output in outputs {
+            if let Output::Node {
+                key,
+                node: Node::Array(array),
+            } = output
+            {
+                arrays.insert(key.clone(), cell_array(key, array.clone())?);
+            }
+        }
+        Ok(Self(arrays))
+    }
+
+    /// Adds the arrays of `others`.
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// Returns whether there is an array at `key`.
+    pub fn has(&self, key: &Key) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Returns the array at `key`. An array of links or of their attributes that is not among the
+    /// nodes has the form of the vertices.
+    pub fn get(&self, key: &Key) -> Result<CellArray, Failure> {
+        if let Some(array) = self.0.get(key) {
+            return Ok(array.clone());
+        }
+        let keys = Profile::V09.keys(LevelId::FULL);
+        let vertices = self.0.get(&place(keys.node(&ArrayRole::Vertices))?);
+        for role in [GroupRole::Links, GroupRole::LinkAttributes] {
+            let group = place(keys.group(role))?;
+            if let Some(vertices) = vertices.filter(|_| key.is_below(&group)) {
+                return cell_array(key, Arc::clone(vertices.metadata()));
+            }
+        }
+        Err(Failure::NoCells { node: key.clone() })
+    }
+}
+
+/// Encodes nodes and cells. All cells of a shard must be among them.
+pub fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key, Bytes)>, Failure> {
+    let objects = unencoded(arrays, outputs)?.into_iter();
+    objects.map(Unencoded::encode).collect()
+}
+
+/// Encodes nodes and cells as [`encoded`], on all cores.
+pub fn encoded_on_all_cores(
+    arrays: &Arrays,
+    outputs: Vec<Output>,
+) -> Result<Vec<(Key, Bytes)>, Failure> {
+    let objects: Vec<_> = unencoded(arrays, outputs)?
+        .into_par_iter()
+        .map(Unencoded::encode)
+        .collect();
+    // Collecting twice returns the first error regardless of the scheduling of threads.
+    objects.into_iter().collect()
+}
+
+/// An object to encode.
+enum Unencoded {
+    Node(Key, Node),
+    Cell(Key, CellArray, Vec<u8>),
+    /// Cells of a shard, with their numbers.
+    Shard(Key, CellArray, Vec<(u64, Bytes)>),
+}
+
+impl Unencoded {
+    fn encode(self) -> Result<(Key, Bytes), Failure> {
+        let (key, bytes) = match self {
+            Self::Node(key, node) => return Ok((key, bytes_of(&node))),
+            Self::Cell(key, array, payload) => (key, array.encode(&payload)),
+            Self::Shard(key, array, cells) => (key, array.encode_shard(&cells)),
+        };
+        match bytes {
+            Ok(bytes) => Ok((key, bytes)),
+            Err(source) => Err(Failure::Encode { key, source }),
+        }
+    }
+}
+
+/// Groups nodes and cells into objects: nodes and single cells in their order, then shards.
+fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Failure> {
+    let mut objects = Vec::with_capacity(outputs.len());
+    // Arrays of one cell come with their nodes.
+    let own = Arrays::of(&outputs)?;
+    let mut shards: BTreeMap<Key, (CellArray, Vec<(u64, Bytes)>)> = BTreeMap::new();
+    for output in outputs {
+        match output {
+            Output::Node { key, node } => {
+                objects.push(Unencoded::Node(metadata(&key)?, node));
+            }
+            Output::Cell {
+                array,
+                index,
+                payload,
+            } => {
+                let cells = match own.0.get(&array) {
+                    Some(cells) => cells.clone(),
+                    None => arrays.get(&array).or_else(|_| own.get(&array))?,
+                };
+                let location = cells.locate(&index).map_err(|source| Failure::Index {
+                    node: cells.node().clone(),
+                    source,
+                })?;
+                match location {
+                    (key, None) => objects.push(Unencoded::Cell(key, cells, payload)),
+                    (key, Some(number)) => {
+                        let shard = shards.entry(key);
+                        let (_, cells) = shard.or_insert_with(|| (cells, Vec::new()));
+                        cells.push((number, Bytes::from(payload)));
+                    }
+                }
+            }
+        }
+    }
+    let shards = shards.into_iter();
+    objects.extend(shards.map(|(key, (array, cells))| Unencoded::Shard(key, array, cells)));
+    Ok(objects)
+}
+
+/// Encodes a node.
+pub fn bytes_of(node: &Node) -> Bytes {
+    Bytes::from(node.to_bytes())
+}
+
+/// Encodes a group with these attributes.
+pub fn group_bytes(attributes: Attributes) -> Bytes {
+    bytes_of(&Node::group(attributes))
+}
