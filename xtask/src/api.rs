@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::{metadata, run::cargo, stage::Done, workspace};
 
 /// The published libraries. `zvf-cli` is a program; its library exists for its tests.
-const LIBRARIES: [&str; 18] = [
+const LIBRARIES: [&str; 20] = [
     "zvf",
     "zvf-arrow",
     "zvf-build",
@@ -31,10 +31,12 @@ const LIBRARIES: [&str; 18] = [
     "zvf-dense",
     "zvf-files",
     "zvf-format",
+    "zvf-migrate",
     "zvf-model",
     "zvf-pages",
     "zvf-precomputed",
     "zvf-serve",
+    "zvf-pyramid",
     "zvf-query",
     "zvf-render",
     "zvf-store",

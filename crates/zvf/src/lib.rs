@@ -49,12 +49,8 @@
 //! that are not re-exported, or to have fewer dependencies.
 
 pub mod blocking;
-#[cfg(feature = "migrate")]
-mod migrate;
 mod plan;
 mod plan_file;
-#[cfg(feature = "pyramid")]
-mod pyramid;
 #[cfg(all(feature = "validate", feature = "write"))]
 mod repair;
 #[cfg(feature = "write")]
@@ -126,16 +122,14 @@ pub use zvf_write::{
 
 // Pyramids.
 #[cfg(feature = "pyramid")]
-pub use pyramid::{
+pub use zvf_build::coarsen::MethodKind;
+#[cfg(feature = "pyramid")]
+pub use zvf_pyramid::{
     AutoLevels, LevelDesign, LevelProgress, LevelReport, ObjectSelection, PyramidLevels,
     PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
 };
-#[cfg(feature = "pyramid")]
-pub use zvf_build::coarsen::MethodKind;
 
 // Validation and migration.
-#[cfg(feature = "migrate")]
-pub use migrate::{MigrateOptions, MigrateReport, migrate, migrate_dataset};
 #[cfg(all(feature = "validate", feature = "write"))]
 pub use repair::{RepairReport, repair, repair_trusting_files};
 #[cfg(all(feature = "validate", feature = "write"))]
@@ -147,6 +141,8 @@ pub use validation_plan::{ValidationPlan, ValidationWork, plan_validation};
 #[cfg(feature = "migrate")]
 pub use zvf_build::migrate::MigrationNote;
 pub use zvf_dataset::Progress;
+#[cfg(feature = "migrate")]
+pub use zvf_migrate::{MigrateOptions, MigrateReport, migrate, migrate_dataset};
 #[cfg(feature = "validate")]
 pub use zvf_validate::{Depth, Finding, Remedy, Rule, Severity, ValidateOptions, ValidationReport};
 

@@ -11,7 +11,7 @@ use crate::plan_file::{PlanError, PlanFile};
 /// A plan is one JSON file, on disk or in any store. [`run`](Self::run) does one task, on any machine
 /// that reaches the store. A task may be killed, and may run again or twice at once. After all tasks,
 /// [`commit`](Self::commit) publishes the result, which equals that of one process, such as
-/// [`create_from_source`](zvf_write::writer::create_from_source), [`build_pyramid`](crate::build_pyramid) or
+/// [`create_from_source`](zvf_write::writer::create_from_source), [`build_pyramid`](zvf_pyramid::build_pyramid) or
 /// [`validate`](crate::validate()), byte for byte. Until then readers see no change.
 ///
 /// [`TaskPlan`](crate::TaskPlan) and [`ValidationPlan`](crate::ValidationPlan) are plans of a kind of

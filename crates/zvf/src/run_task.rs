@@ -19,7 +19,7 @@ pub async fn run_task(task: &Path, open: &OpenOptions) -> Result<(), Error> {
         let json = read_json(task)?;
         #[cfg(feature = "pyramid")]
         if json.get("level").is_some() {
-            return crate::pyramid::tasks::run_task(&json, open).await;
+            return zvf_pyramid::tasks::run_task(&json, open).await;
         }
         writer::run_part(&json, open).await
     })

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::{Map, Value, json};
 use zvf_build::{Design, Geometry};
 use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed};
+#[cfg(feature = "migrate")]
+use zvf_migrate::{MigrateOptions, tasks as migration};
 use zvf_model::fetch::BoxFuture;
+use zvf_pyramid::{PyramidOptions, tasks as level_tasks};
 use zvf_store::{CreateError, OpenOptions, Store, absolute_address};
 use zvf_write::{
     attribute::{AttributeSpec, ObjectReduction, VertexFn, tasks as attribute},
@@ -13,12 +16,7 @@ use zvf_write::{
     writer::{CreateOptions, GeometrySource, job as creation, shares as input},
 };
 
-#[cfg(feature = "migrate")]
-use crate::migrate::{MigrateOptions, tasks as migration};
-use crate::{
-    plan::{Plan, TaskPlanOptions, Work},
-    pyramid::{self, PyramidOptions, tasks as level_tasks},
-};
+use crate::plan::{Plan, TaskPlanOptions, Work};
 
 /// A plan of the tasks that write a store.
 pub type TaskPlan = Plan<StoreWork>;
@@ -275,7 +273,7 @@ pub async fn plan_shares(
 ///
 /// # Errors
 ///
-/// See [`build_pyramid`](crate::build_pyramid).
+/// See [`build_pyramid`](zvf_pyramid::build_pyramid).
 pub async fn plan_pyramid(
     address: &str,
     options: &PyramidOptions,
@@ -285,7 +283,7 @@ pub async fn plan_pyramid(
         let address = absolute_address(address);
         let store = Location::from(&address).open(&options.open)?;
         let count = tasks.count();
-        let planned = pyramid::plan_level(&store, options, count).await?;
+        let planned = zvf_pyramid::plan_level(&store, options, count).await?;
         let Some((level, planned)) = planned else {
             let (id, parts) = (String::new(), 0);
             let nothing = PlannedJob { id, parts };
@@ -397,7 +395,7 @@ async fn plan_attribute(
 ///
 /// # Errors
 ///
-/// See [`migrate`](crate::migrate()).
+/// See [`migrate`](zvf_migrate::migrate()).
 #[cfg(feature = "migrate")]
 pub async fn plan_migrate(
     source: &str,

@@ -21,10 +21,13 @@ enum External {
 const LAYERS_0_1: &str = "zvf-format zvf-model";
 const LAYERS_0_2: &str =
     "zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
-/// Within layer 3, writers are over open datasets, and the façade is over all.
+/// Within layer 3, writers are over open datasets, levels and migrations over writers, and the façade
+/// over all.
 const WRITE: &str = "zvf-catalog zvf-dataset zvf-format zvf-model zvf-query zvf-build zvf-store";
-const FACADE: &str = "zvf-catalog zvf-dataset zvf-format zvf-model zvf-query zvf-validate zvf-build \
-    zvf-store zvf-write";
+const DRIVER: &str =
+    "zvf-catalog zvf-dataset zvf-format zvf-model zvf-query zvf-build zvf-store zvf-write";
+const FACADE: &str = "zvf-catalog zvf-dataset zvf-format zvf-migrate zvf-model zvf-pyramid zvf-query \
+    zvf-validate zvf-build zvf-store zvf-write";
 /// Layer 4: programs over the façade, which use what it does not re-export directly.
 const ABOVE_FACADE: &str =
     "zvf zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
@@ -73,6 +76,8 @@ const RULES: &[Rule] = &[
     ("zvf-store", "zvf-format zvf-model zvf-codecs", LIBRARY),
     ("zvf-dataset", LAYERS_0_2, ABOVE_STORE),
     ("zvf-write", WRITE, ABOVE_STORE),
+    ("zvf-pyramid", DRIVER, ABOVE_STORE),
+    ("zvf-migrate", DRIVER, ABOVE_STORE),
     ("zvf", FACADE, ABOVE_STORE),
     (
         "zvf-dense",
@@ -101,6 +106,8 @@ const TEST_ONLY: &[(&str, &str)] = &[
     ("zvf-validate", "zvf-store"),
     ("zvf-dataset", "zvf"),
     ("zvf-write", "zvf"),
+    ("zvf-pyramid", "zvf"),
+    ("zvf-migrate", "zvf"),
 ];
 
 pub(crate) fn findings() -> Result<Vec<String>> {

@@ -6,14 +6,13 @@ mod links;
 mod objects;
 mod parametric;
 mod parts;
-pub(crate) mod tasks;
+pub mod tasks;
 mod units;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use zvf_model::fetch::BoxFuture;
 
 use serde_json::{Value, json};
 use zvf_build::{
@@ -21,22 +20,22 @@ use zvf_build::{
     migrate::{ChunkExtent, ImpliedLinks, LevelFacts, MigrationNote, MigrationTarget, RootFacts},
 };
 use zvf_catalog::{Catalog, CatalogError, Damage, Fault, LinkCells};
-use zvf_format::path::Delta;
-use zvf_model::{
-    error_chain::error_chain, fetch::FetchProblem, generation::Generation, grid::ChunkCoord,
-    key::Key, level::LevelId, metadata::Attributes,
-};
-use zvf_store::{CreateError, OpenOptions, Store, path_in_folder};
-
-use level::{Level, is_suspect};
-use links::CopiedLinks;
-use parts::ChunkArrays;
-use tasks::CopiedCells;
 use zvf_dataset::{
     Dataset, Error, Failure, Location, Progress,
     base::{self, check_whole_level},
     nodes::{self, place},
 };
+use zvf_format::path::Delta;
+use zvf_model::{
+    error_chain::error_chain,
+    fetch::{BoxFuture, FetchProblem},
+    generation::Generation,
+    grid::ChunkCoord,
+    key::Key,
+    level::LevelId,
+    metadata::Attributes,
+};
+use zvf_store::{CreateError, OpenOptions, Store, path_in_folder};
 use zvf_write::{
     option_setters,
     writer::{
@@ -47,6 +46,11 @@ use zvf_write::{
         finish_replace, name_of,
     },
 };
+
+use level::{Level, is_suspect};
+use links::CopiedLinks;
+use parts::ChunkArrays;
+use tasks::CopiedCells;
 
 /// Subject of the note about a part that cannot be read.
 const DAMAGED: &str = "cannot be read";

@@ -12,7 +12,7 @@ use zvf_model::{
 };
 use zvf_store::{Store, Transaction};
 
-use crate::pyramid::pending::PENDING_LEVELS;
+use super::pending::PENDING_LEVELS;
 
 /// Upper bound on the files of a level.
 const MAX_FILES: usize = 1 << 26;

@@ -17,14 +17,14 @@ mod job;
 mod metadata;
 mod objects;
 mod pending;
-pub(crate) mod refresh;
+mod refresh;
 mod resume;
 mod shards;
 mod source;
 mod sparse;
 mod stats;
 mod tally;
-pub(crate) mod tasks;
+pub mod tasks;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -61,9 +61,9 @@ use zvf_write::{
 use self::{
     build::{Build, NewLevel},
     design::Coarsening,
+    pending::PENDING_LEVELS,
     source::{LevelSize, SortedLinks, Source},
 };
-use crate::pyramid::pending::PENDING_LEVELS;
 
 pub use auto::AutoLevels;
 pub use design::{LevelDesign, ObjectSelection};
@@ -308,7 +308,7 @@ pub struct PyramidReport {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) when the levels cannot be built as
+/// [`ErrorKind::InvalidInput`](zvf_model::error_kind::ErrorKind::InvalidInput) when the levels cannot be built as
 /// requested; [`Error`] otherwise.
 pub async fn build_pyramid(
     location: impl Into<Location>,
@@ -320,7 +320,7 @@ pub async fn build_pyramid(
 
 /// Plans the first level that does not exist, to be built by about `tasks` parts of a job. Returns
 /// `None` if all levels exist.
-pub(crate) async fn plan_level(
+pub async fn plan_level(
     store: &Store,
     options: &PyramidOptions,
     tasks: usize,

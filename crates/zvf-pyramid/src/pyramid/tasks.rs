@@ -236,7 +236,7 @@ fn range(attributes: &Value) -> Option<Range<usize>> {
 }
 
 /// Builds the chunks of a task.
-pub(crate) async fn run_task(attributes: &Value, open: &OpenOptions) -> Result<(), Failure> {
+pub async fn run_task(attributes: &Value, open: &OpenOptions) -> Result<(), Failure> {
     let name = |member: &str| attributes[member].as_str().map(PathBuf::from);
     let (Some(path), Some(result)) = (name("level"), name("result")) else {
         return Err(no_task(Path::new("task")));
@@ -282,7 +282,7 @@ pub(super) async fn plan(
 }
 
 /// Builds the chunks of parts of a job.
-pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Result<(), Failure> {
+pub async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Result<(), Failure> {
     let job = Job::open(store, id)?;
     let invalid = || job.problem(TaskPlanError::Invalid);
     let level = job.description().await?;
@@ -297,7 +297,7 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
 }
 
 /// Commits a level from the results of all parts.
-pub(crate) async fn commit(store: &Store, id: &str) -> Result<LevelReport, Failure> {
+pub async fn commit(store: &Store, id: &str) -> Result<LevelReport, Failure> {
     let start = Instant::now();
     let job = Job::open(store, id)?;
     let invalid = || job.problem(TaskPlanError::Invalid);

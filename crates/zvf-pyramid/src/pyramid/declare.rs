@@ -10,8 +10,7 @@ use zvf_model::{
 use zvf_store::Store;
 use zvf_write::{commit::commit_or_abort, writer::encode::group_bytes};
 
-use super::refresh::attributes;
-use crate::pyramid::pending::PENDING_LEVELS;
+use super::{pending::PENDING_LEVELS, refresh::attributes};
 
 /// Declares levels 1 to `count`, which hold each point once, in one transaction. The coarsest is
 /// complete, each other one together with the coarser ones. Does nothing if they are declared so.

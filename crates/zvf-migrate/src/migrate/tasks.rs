@@ -119,7 +119,7 @@ async fn root_of(source: &Dataset) -> Result<Value, Failure> {
 
 /// Plans a migration: reserves the address of the new store and describes the migration in the files
 /// of a job.
-pub(crate) async fn plan(
+pub async fn plan(
     source: &str,
     target: &str,
     options: &MigrateOptions,
@@ -156,7 +156,7 @@ pub(crate) async fn plan(
 }
 
 /// Writes the cells of parts of a job.
-pub(crate) async fn run_parts(
+pub async fn run_parts(
     store: &Store,
     id: &str,
     parts: &[usize],
@@ -186,11 +186,7 @@ pub(crate) async fn run_parts(
 }
 
 /// Completes the new store from the results of all parts.
-pub(crate) async fn commit(
-    store: &Store,
-    id: &str,
-    open: &OpenOptions,
-) -> Result<MigrateReport, Failure> {
+pub async fn commit(store: &Store, id: &str, open: &OpenOptions) -> Result<MigrateReport, Failure> {
     let job = Job::open(store, id)?;
     check(store, id).await?;
     let task = MigrateTask::of(&job, open).await?;

@@ -31,12 +31,12 @@ use super::{
     commit_level,
     design::Coarsening,
     kept, make, metadata,
+    pending::PENDING_LEVELS,
     pending::{self, PendingLevels},
     source::Source,
     stats::{self, Recipe},
     tally::max_error,
 };
-use crate::pyramid::pending::PENDING_LEVELS;
 
 /// Chunks of a level that changed since the next level was built.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +73,7 @@ enum ChangedChunks {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if a level does not record how it
+/// [`ErrorKind::InvalidInput`](zvf_model::error_kind::ErrorKind::InvalidInput) if a level does not record how it
 /// was built; [`Error`] otherwise.
 pub async fn refresh_pyramid(
     location: impl Into<Location>,
