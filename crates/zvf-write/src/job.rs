@@ -76,7 +76,7 @@ impl Job {
     }
 
     /// Reads ranges of files of the job, concurrently. The memory budget of the store applies to about
-    /// [`AT_ONCE`] bytes, not to all ranges together.
+    /// 64 MiB, not to all ranges together.
     pub async fn read(&self, ranges: Vec<(String, Range<u64>)>) -> Result<Vec<Bytes>, Failure> {
         let mut found = Vec::with_capacity(ranges.len());
         let mut left = ranges.as_slice();

@@ -1,8 +1,14 @@
 //! Queries that read one transaction while others commit.
 //!
-//! A dataset reads a [`State`] of its store: metadata, indexes and cells of one transaction. After
-//! the reads of an operation the head of the store is checked. If it was replaced, the state is gone,
-//! and the operation is repeated once at the present state, which all clones then use.
+//! A dataset reads a [`State`] of its store: metadata, indexes and cells of one transaction.
+//! [`Store::snapshot`] remembers the root. While the root has the mark `pending`, objects of the
+//! transaction are read where they are staged ([`Store::committed_view`]).
+//!
+//! After the reads of an operation the head of the store is checked; over the network, only if an
+//! object that was read may be newer than the root ([`OpenOptions::settled_after`]). If the head was
+//! replaced, the state is gone, and the operation is repeated once at the present state, which all
+//! clones then use, unless [`OpenOptions::follow`] forbids this or the query has already passed on a
+//! batch.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

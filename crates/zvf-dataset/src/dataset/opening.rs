@@ -1,7 +1,7 @@
 //! Detects the generation of a store with the fewest requests.
 //!
 //! The version in the root proposes a generation. To confirm 0.9, one array suffices, which queries
-//! need anyway. Any other store is [surveyed](survey), which takes listings. On a backend that
+//! need anyway. Any other store is surveyed, which takes listings. On a backend that
 //! cannot list, the nodes that can be found without a listing decide.
 
 use bytes::Bytes;
@@ -39,7 +39,7 @@ pub struct Opened {
     pub detection: Detection,
     /// The existing levels, ascending.
     pub ids: Vec<LevelId>,
-    /// True if the levels were listed and every distinguishing node was read; see [`survey`].
+    /// True if the levels were listed and every distinguishing node was read; see `survey`.
     pub is_surveyed: bool,
     /// The metadata of the first level, and the node of its vertices if it was read.
     pub levels: LevelCache,

@@ -1,5 +1,19 @@
 //! The plan of paths, or of points of selected objects, and the scan of the chunks that they go
 //! through.
+//!
+//! A path is selected in these steps:
+//!
+//! 1. Predicates on objects select among the objects, after their manifests are read
+//!    ([`ExecContext::filtered_objects`]).
+//! 2. Paths that cannot enter the region are dropped by the chunks in their manifests
+//!    ([`ObjectSet::near`]), then by the rows loaded so far, before their remaining rows are read
+//!    (`load`).
+//! 3. Chunks of paths that do not fit into memory together are read in turns (`sweep`). Each pass keeps
+//!    the rows of as many paths as a quarter of the memory budget holds.
+//! 4. `overlap` confirms or rejects a path from its loaded rows; [`RowFilter::path`] decides the rest
+//!    and evaluates predicates. Both test each step of a path in mode `touch`, and each vertex in mode
+//!    `within`.
+//! 5. [`BorderClip`] decides which parts lie in the region, if paths are clipped.
 
 mod load;
 mod overlap;

@@ -80,8 +80,8 @@ impl Editor {
     /// them. Objects stay, also without vertices.
     ///
     /// `transaction` is the transaction to which the addresses belong, see
-    /// [`Dataset::transaction`]. Without it, addresses of an earlier transaction may remove other
-    /// vertices.
+    /// [`Dataset::transaction`](zvf_dataset::Dataset::transaction). Without it, addresses of an
+    /// earlier transaction may remove other vertices.
     ///
     /// # Errors
     ///
