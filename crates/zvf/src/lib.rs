@@ -44,9 +44,10 @@
 //! setters. Every operation returns [`Error`]. The crate contains no runtime: any executor can poll
 //! its futures, except that buckets require tokio.
 //!
-//! The types of geometry, queries and findings are re-exported from `zvf-build`, `zvf-query`,
-//! `zvf-catalog`, `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for items
-//! that are not re-exported, or to have fewer dependencies.
+//! Operations are re-exported from `zvf-dataset`, `zvf-write`, `zvf-pyramid` and `zvf-migrate`; the types
+//! of geometry, queries and findings from `zvf-build`, `zvf-query`, `zvf-catalog`, `zvf-validate`,
+//! `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for items that are not
+//! re-exported, or to have fewer dependencies.
 
 pub mod blocking;
 mod plan;
