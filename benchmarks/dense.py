@@ -137,16 +137,12 @@ def write(ours, folder, name, kind, shape, chunks, blocks):
     values = smooth(shape)
     if kind == "b2nd":
         cparams = {"codec": blosc2.Codec.LZ4, "clevel": 5, "nthreads": 1}
-        blosc2.asarray(
-            values, chunks=chunks, blocks=blocks, cparams=cparams, urlpath=str(path), mode="w"
-        )
+        blosc2.asarray(values, chunks=chunks, blocks=blocks, cparams=cparams, urlpath=str(path), mode="w")
         return path, Blosc2
     if kind == "zarr":
         shutil.rmtree(path, ignore_errors=True)
         codec = zarr.codecs.ZstdCodec(level=1)
-        array = zarr.create_array(
-            path, shape=shape, chunks=chunks, dtype=values.dtype, compressors=[codec]
-        )
+        array = zarr.create_array(path, shape=shape, chunks=chunks, dtype=values.dtype, compressors=[codec])
         array[...] = values
         return path, Zarr
     path.unlink(missing_ok=True)
@@ -204,11 +200,7 @@ def main():
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     writer = Ours(options.ours)
-    arrays = {
-        name: write(writer, options.folder, name, *spec)
-        for name, spec in ARRAYS.items()
-        if options.only in name
-    }
+    arrays = {name: write(writer, options.folder, name, *spec) for name, spec in ARRAYS.items() if options.only in name}
     for threads in options.threads:
         os.environ["RAYON_NUM_THREADS"] = str(threads)
         blosc2.set_nthreads(threads)

@@ -36,11 +36,11 @@ def overhead(folder: Path) -> None:
     zvf.create(
         folder / "path.zv", kind="streamlines", positions=np.eye(3, dtype=np.float32),
         part_offsets=[0, 3], vertex={"fa": [1, 2, 3]}, object={"length": [1]}, groups={0: [0]},
-    )  # fmt: skip
+    )
     zvf.create(
         folder / "face.zv", kind="mesh", positions=np.eye(3, dtype=np.float32), links=[[0, 1, 2]],
         object_ids=[0, 0, 0], vertex={"fa": [1, 2, 3]},
-    )  # fmt: skip
+    )
     box: dict[str, Any] = {"bbox": ((0, 0, 0), (1, 1, 1))}
     queries: dict[str, tuple[str, dict[str, Any]]] = {
         "a point in a box": ("point.zv", box),

@@ -33,10 +33,7 @@ PEERS = {
     "trx": ("trx_files.py", ["streamlines"]),
     "precomputed": ("precomputed.py", ["skeletons", "mesh"]),
 }
-PACKAGE = {
-    "zvf.compat": ("zarr_vectors_store.py --compat", ALL),
-    "package zvf": ("zvf_package.py", ALL),
-}
+PACKAGE = {"zvf.compat": ("zarr_vectors_store.py --compat", ALL), "package zvf": ("zvf_package.py", ALL)}
 # In each round every side runs once; the first one is a warm-up.
 ROUNDS = 5
 # Seconds of a step that is not repeated.

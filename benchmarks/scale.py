@@ -45,9 +45,8 @@ def clusters(numbers: np.random.Generator, count: int) -> dict[str, Any]:
     at = centre[numbers.integers(0, len(centre), count)] + numbers.normal(0, 2, (count, 3))
     at = np.clip(at, 0, (1000, 1000, 100)).astype(np.float32)
     return {"positions": at, "vertex": {
-        "gene": numbers.integers(0, 500, count).astype(np.uint16),
-        "quality": numbers.random(count, np.float32),
-    }}  # fmt: skip
+        "gene": numbers.integers(0, 500, count).astype(np.uint16), "quality": numbers.random(count, np.float32)
+    }}
 
 
 def walks(numbers: np.random.Generator, count: int) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def walks(numbers: np.random.Generator, count: int) -> dict[str, Any]:
     return {
         "positions": at, "part_offsets": np.arange(0, len(at) + 1, PATH),
         "vertex": {"fa": numbers.random(len(at), np.float32)},
-    }  # fmt: skip
+    }
 
 
 def trees(numbers: np.random.Generator, count: int) -> dict[str, Any]:
@@ -120,7 +119,7 @@ class Measures:
         print(
             f"| {self.vertices:.0e} | {name} | {seconds:.1f} | {cpu:.1f} | {each:.2f} "
             f"| {peak / 2**20:.0f} | {more} |", flush=True,
-        )  # fmt: skip
+        )
 
     def pool(self, pool: ProcessPoolExecutor, name: str, calls: Iterable[tuple[Any, ...]]) -> None:
         begun = time.monotonic()
@@ -213,7 +212,7 @@ def chunks(folder: Path, counts: list[int]) -> None:
         grid = np.arange(side, dtype=np.float32) + np.float32(0.5)
         at = np.stack(np.meshgrid(grid, grid, grid, indexing="ij"), -1).reshape(-1, 3)
         zvf.create(store, kind="points", positions=at, vertex={"q": at[:, 0]},
-                   chunk_shape=(1, 1, 1), sharding=(32, 32, 32))  # fmt: skip
+                   chunk_shape=(1, 1, 1), sharding=(32, 32, 32))
         for work in ("nothing", "open", "box", "explain"):
             with ProcessPoolExecutor(1, mp_context=spawn) as pool:
                 cpu, peak, activity = pool.submit(opened, str(store), work).result()

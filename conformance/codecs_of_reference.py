@@ -12,17 +12,10 @@ from zarr_vectors.core.arrays import _link_cell_rows, _pack_link_rows, links_has
 from zarr_vectors.core.paths import is_intra, links_path, parse_delta, parse_offsets
 from zarr_vectors.encoding.categorical import decode_categorical, encode_categorical
 from zarr_vectors.encoding.fragments import (
-    decode_fragments,
-    decode_object_manifest_blocks,
-    encode_fragments,
-    encode_object_manifest_blocks,
+    decode_fragments, decode_object_manifest_blocks, encode_fragments, encode_object_manifest_blocks
 )
 from zarr_vectors.encoding.ragged import decode_ragged_blob, encode_ragged_blob
-from zarr_vectors.spatial.boundary import (
-    anchor_chunk,
-    apply_perm_inverse,
-    partition_records_by_offset,
-)
+from zarr_vectors.spatial.boundary import (anchor_chunk, apply_perm_inverse, partition_records_by_offset)
 
 import shapes
 
@@ -104,10 +97,7 @@ class RaggedLinks(Codec):
         codes = math.factorial(width) if permuted else 1
         rows = random.pick([10, 2**31, 2**63])
         groups = [
-            [
-                {"code": random.below(codes), "stored": random.numbers(width, rows)}
-                for _ in range(random.below(4))
-            ]
+            [{"code": random.below(codes), "stored": random.numbers(width, rows)} for _ in range(random.below(4))]
             for _ in range(random.below(6))
         ]
         return {"width": width, "permuted": permuted, "groups": groups}
@@ -150,10 +140,7 @@ class LinkCells(Codec):
         # A narrow range, so that ends often share a chunk, and records a cell.
         span = random.pick([0, 1, 1, 3, 2**40])
         rows = random.pick([2, 1000, 2**63])
-        end = lambda: {
-            "chunk": [random.between(-span, span) for _ in range(dims)],
-            "vertex": random.below(rows),
-        }
+        end = lambda: {"chunk": [random.between(-span, span) for _ in range(dims)], "vertex": random.below(rows)}
         return {
             "delta": delta,
             "width": width,
@@ -279,11 +266,4 @@ def unframe(blob):
     return list(map(bytes, VLenBytes().decode(blob)))
 
 
-CODECS = [
-    FragmentIndex(),
-    ObjectManifest(),
-    RaggedLinks(),
-    LinkCells(),
-    VlenFrame(),
-    Dictionary(),
-]
+CODECS = [FragmentIndex(), ObjectManifest(), RaggedLinks(), LinkCells(), VlenFrame(), Dictionary()]

@@ -516,9 +516,7 @@ CASES = {
     "lines_mixed": lines(30, vertex={"v": "f4"}),
     "lines_2d": lines(20, 2, (11, 7), "f8", vertex={"uv": "f4*2"}, compression="zstd", object={"w": "i2"}),
     "lines_4d_sharded": lines(15, 4, shard="2,2,1,1", compression="blosc"),
-    "lines_objects": lines(
-        12, part_objects=LINE_IDS, object={"w": "f8*2"}, groups={0: LINE_IDS[:3], 2: LINE_IDS[5:7]}
-    ),
+    "lines_objects": lines(12, part_objects=LINE_IDS, object={"w": "f8*2"}, groups={0: LINE_IDS[:3], 2: LINE_IDS[5:7]}),
     "lines_left_out": lines(30, 2, 6, bounds=([-8.0, -20.0], [20.0, 12.0]), object={"w": "f4"}, **IGNORE),
     "streamlines": paths(
         "streamlines", LENGTHS, vertex={"r": "f4"}, object={"len": np.array(LENGTHS, "i4"), "q": "f8"},
@@ -568,9 +566,7 @@ CASES = {
     "graph_left_out": graph(link={"w": "f4"}, **GRAPH_INSIDE),
     "graph_without_edges_left_out": graph(links=NO_EDGES, **GRAPH_INSIDE),
     # Children of vertices out of bounds become trees of their own.
-    "skeleton_left_out": skeleton(
-        [30, 20], objects=[3, 1], bounds=([-15.0, -9.0, 0.0], [15.0, 9.0, 7.5]), **IGNORE
-    ),
+    "skeleton_left_out": skeleton([30, 20], objects=[3, 1], bounds=([-15.0, -9.0, 0.0], [15.0, 9.0, 7.5]), **IGNORE),
     "skeleton_one": skeleton([40]),
     "skeleton_2d": skeleton([25], 2, compression="gzip"),
     "skeleton_ordered_objects": skeleton([9, 1, 14, 20], objects=[0, 1, 2, 3], preorder=True),

@@ -16,12 +16,10 @@ from zarr_vectors.validate import validate
 # Errors that `validate` reports for valid stores, and why they are accepted.
 FALSE = {
     "a warning of every point cloud, with links or without": (
-        "Point cloud but links array exists",
-        lambda case: case.kind == "points",
+        "Point cloud but links array exists", lambda case: case.kind == "points"
     ),
     "points of one axis are read without an axis, and then said to have none": (
-        r"resolution_0: chunk .* fragment\[\d+\] shape \(\d+,\)",
-        lambda case: case.axes == 1,
+        r"resolution_0: chunk .* fragment\[\d+\] shape \(\d+,\)", lambda case: case.axes == 1
     ),
 }
 # With one axis, the package's own box filter raises, on its own stores too.

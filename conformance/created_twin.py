@@ -23,17 +23,12 @@ EXCUSED = {
         lambda case, path: case.kind == "skeletons" and is_disordered(case),
     ),
     "several trees in an object": (
-        "write_graph refuses them",
-        lambda case, path: case.kind == "skeletons" and has_forest(case),
+        "write_graph refuses them", lambda case, path: case.kind == "skeletons" and has_forest(case)
     ),
     "more than 6 ends of a link": (
-        "write_links refuses them",
-        lambda case, path: case.links is not None and case.links.shape[1] > 6,
+        "write_links refuses them", lambda case, path: case.links is not None and case.links.shape[1] > 6
     ),
-    "more than 4 axes": (
-        "no bulk writer can be told the axes",
-        lambda case, path: case.axes > 4,
-    ),
+    "more than 4 axes": ("no bulk writer can be told the axes", lambda case, path: case.axes > 4),
 }
 
 
@@ -213,9 +208,7 @@ def write_links(case, path):
     )
     for name, values in case.link.items():
         values = codes(values)[0] if values.dtype.kind in "UO" else values
-        building.write_link_attributes(
-            level, name, values, num_links=len(records), partition=partition
-        )
+        building.write_link_attributes(level, name, values, num_links=len(records), partition=partition)
 
 
 def write_columns(case, path, coded):

@@ -51,10 +51,7 @@ def from_blocks(blocks):
 
 def fragments_of(index):
     """Returns all fragments of the reference's decoded index."""
-    return [
-        from_reference(index.range(f) if index.is_range(f) else index.indices(f))
-        for f in range(len(index))
-    ]
+    return [from_reference(index.range(f) if index.is_range(f) else index.indices(f)) for f in range(len(index))]
 
 
 def extent_of(fragments):

@@ -44,9 +44,7 @@ ATTRIBUTES = [
 
 class Ours:
     def __init__(self, program):
-        self.process = subprocess.Popen(
-            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, **request):
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -225,9 +223,7 @@ class Case:
             new = values(self.random, [b - a for a, b in zip(start, stop)], self.dtype)
             self.data[box(start, stop)] = new
             raw = self.put(new)
-            self.ours.run(
-                do="edit", path=str(self.path), start=start, stop=stop, raw=raw, layer=LATER
-            )
+            self.ours.run(do="edit", path=str(self.path), start=start, stop=stop, raw=raw, layer=LATER)
             array = blosc2.open(str(self.path), mode="a")
             self.check_theirs(array, "changed by ours")
             assert array.schunk.vlmeta["variable"] == ord(LATER), "vlmetalayer"

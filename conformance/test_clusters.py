@@ -69,7 +69,7 @@ class Points:
         return pandas.DataFrame({
             "x": at[:, 0], "y": at[:, 1], "z": at[:, 2], "q": at.sum(axis=1),
             "label": words[numbers.integers(0, 4, len(at))],
-        })  # fmt: skip
+        })
 
 
 class Paths:
@@ -87,9 +87,8 @@ class Paths:
         at = np.clip(32 + steps, 0, 64).reshape(-1, 3).astype(np.float32)
         ids = np.repeat(share * cls.count + np.arange(cls.count), 30)
         return pandas.DataFrame({
-            "x": at[:, 0], "y": at[:, 1], "z": at[:, 2], "fa": numbers.random(len(at)),
-            "object_id": ids,
-        })  # fmt: skip
+            "x": at[:, 0], "y": at[:, 1], "z": at[:, 2], "fa": numbers.random(len(at)), "object_id": ids
+        })
 
 
 class Graph:
@@ -112,14 +111,13 @@ class Graph:
         return {
             "positions": at, "object_ids": numbers.integers(0, 9, cls.count), "links": links,
             "vertex": {"q": at.sum(axis=1)}, "link": {"w": numbers.random(len(links))},
-        }  # fmt: skip
+        }
 
     @classmethod
     def whole(cls) -> dict[str, Any]:
         shares = [cls.share(share) for share in range(SHARES)]
         arrays = {
-            name: np.concatenate([share[name] for share in shares])
-            for name in ("positions", "object_ids", "links")
+            name: np.concatenate([share[name] for share in shares]) for name in ("positions", "object_ids", "links")
         }
         vertex = {"q": np.concatenate([share["vertex"]["q"] for share in shares])}
         link = {"w": np.concatenate([share["link"]["w"] for share in shares])}
@@ -154,11 +152,7 @@ class Killer:
     """Kills a worker when the first task of a phase is done, and again every few moments."""
 
     def __init__(
-        self,
-        store: Path,
-        pids: Callable[[], list[int]],
-        kills: int,
-        phases: tuple[str, ...] = PHASES,
+        self, store: Path, pids: Callable[[], list[int]], kills: int, phases: tuple[str, ...] = PHASES
     ) -> None:
         self.store, self.pids, self.kills, self.phases = store, pids, kills, phases
         self.killed: dict[str, int] = {}
@@ -222,10 +216,8 @@ class Dask:
             # and waits for ever once it has dismissed all.
             "distributed.deploy.lost-worker-timeout": "10 minutes",
             "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",
-        })  # fmt: skip
-        self.cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60
-        )
+        })
+        self.cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60)
         self.client = Client(self.cluster)
         self.zvf, self.read, self.build_pyramid = zvf.dask, zvf.dask.read, zvf.dask.build_pyramid
 
@@ -310,7 +302,7 @@ class Spark:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.executorEnv.PYTHONWARNINGS": "ignore",
-        })  # fmt: skip
+        })
         self.session, self.zvf = builder.getOrCreate(), zvf.spark
         self.session.sparkContext.setLogLevel("OFF")
         self.read = partial(zvf.spark.read, self.session)

@@ -53,9 +53,7 @@ def run(scratch: Path, python: Path, files: list[str]) -> dict[str, tuple[str, l
     options = ["-q", "-p", "compat_plugin", "-p", "no:cacheprovider", "-c", os.devnull]
     options += ["--rootdir", ".", "-W", "ignore", "--tb=short", "--show-capture=no"]
     options += ["--basetemp", str(scratch / "stores")]
-    subprocess.run(
-        [python, "-m", "pytest", *options, *tests], cwd=unpacked, env=environment
-    )
+    subprocess.run([python, "-m", "pytest", *options, *tests], cwd=unpacked, env=environment)
     return json.loads(results.read_text())
 
 
@@ -69,9 +67,7 @@ def table(results: dict[str, tuple[str, list[str]]]) -> str:
             column = "engine and package"
         else:
             column = "engine" if "engine" in calls else "no geometry"
-        rows.setdefault(test.split("::")[0].removeprefix("tests/"), collections.Counter())[
-            column
-        ] += 1
+        rows.setdefault(test.split("::")[0].removeprefix("tests/"), collections.Counter())[column] += 1
     lines = [f"| file | tests | {' | '.join(columns)} |", f"|---|{'---:|' * (len(columns) + 1)}"]
     total: collections.Counter[str] = collections.Counter()
     for file, row in sorted(rows.items()):

@@ -178,8 +178,7 @@ def test_legacy_meshes(work, tell):
     sphere, given = trimesh.creation.icosphere(3), {}
     for at, id in enumerate(IDS):
         given[id] = sphere.vertices * (100.0 + at) + [1e3 * at, 0, 7], np.array(sphere.faces)
-    meshes = [Mesh(points.astype("<f4"), faces.astype("<u4"), None, segid=id)
-              for id, (points, faces) in given.items()]
+    meshes = [Mesh(points.astype("<f4"), faces.astype("<u4"), None, segid=id) for id, (points, faces) in given.items()]
     vol.mesh.put(meshes)
     (folder / "mesh/info").write_text(json.dumps({"@type": "neuroglancer_legacy_mesh"}))
     # A mesh in two fragments that share vertices, as tasks for parts of a volume write them.

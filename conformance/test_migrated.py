@@ -207,14 +207,8 @@ class Store:
             self.same("points", sorted(found), sorted(given))
         if "parametric" in recorded:
             read = read_parametric_objects(self.path)
-            found = [
-                [one["type"], one["type_id"], plain(one["coefficients"]), one["name"]]
-                for one in read
-            ]
-            given = [
-                [one["type"], one["type_id"], one["coefficients"], one["name"]]
-                for one in recorded["parametric"]
-            ]
+            found = [[one["type"], one["type_id"], plain(one["coefficients"]), one["name"]] for one in read]
+            given = [[one["type"], one["type_id"], one["coefficients"], one["name"]] for one in recorded["parametric"]]
             self.same("parametric objects", found, given)
         for kind, one in recorded.get("composite", {}).items():
             read = read_composite(self.path)[kind]

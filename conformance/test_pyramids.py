@@ -72,10 +72,7 @@ class Level(LevelReader):
             found, given = (low.read_object_attributes(one, name) for one in (self.level, full))
             self.same(f"object.{name}", found, given)
         if self.case.group_count():
-            found, given = (
-                [list(members) for members in low.read_all_groupings(one)]
-                for one in (self.level, full)
-            )
+            found, given = ([list(members) for members in low.read_all_groupings(one)] for one in (self.level, full))
             if found != given:
                 self.differ(f"groups: {found}, and not {given}")
         for name in self.case.group:

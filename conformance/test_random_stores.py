@@ -147,9 +147,7 @@ def random_case(random):
         return points(random, axes, dtype, rest)
     if kind in ("lines", "polylines", "streamlines"):
         return paths(random, kind, axes, dtype, rest)
-    return {"graphs": graphs, "skeletons": skeletons, "mesh": meshes}[kind](
-        random, axes, dtype, rest
-    )
+    return {"graphs": graphs, "skeletons": skeletons, "mesh": meshes}[kind](random, axes, dtype, rest)
 
 
 def content(case):
@@ -200,10 +198,7 @@ def older(case):
         # It stores text in raw form that no reader decodes, except text of points.
         rest["object"] = numeric(case.object)
         if case.kind != "lines":
-            rest["groups"] = {
-                number: [ids.index(one) for one in members]
-                for number, members in case.groups.items()
-            }
+            rest["groups"] = {number: [ids.index(one) for one in members] for number, members in case.groups.items()}
             rest["group"] = case.group
         if case.object_ids is not None:
             rest["object_ids"] = np.searchsorted(ids, case.object_ids)

@@ -37,9 +37,7 @@ KINDS = {
     "points": lambda store: write_points(
         store, grid(6)[0], chunk_shape=CHUNKS, bounds=BOUNDS, object_ids=np.arange(36) // 6
     ),
-    "streamlines": lambda store: write_polylines(
-        store, paths(), chunk_shape=CHUNKS, bounds=BOUNDS
-    ),
+    "streamlines": lambda store: write_polylines(store, paths(), chunk_shape=CHUNKS, bounds=BOUNDS),
     "graphs": lambda store: write_graph(
         store, grid(6)[0], np.array([[at, at + 1] for at in range(35)]), chunk_shape=CHUNKS, bounds=BOUNDS
     ),

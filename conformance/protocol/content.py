@@ -47,10 +47,7 @@ class Content:
 
     def inside(self, lower, upper):
         """Selects the vertices in a box, including its border."""
-        return [
-            all(low <= x <= high for low, x, high in zip(lower, position, upper))
-            for position in self.positions
-        ]
+        return [all(low <= x <= high for low, x, high in zip(lower, position, upper)) for position in self.positions]
 
 
 def queries(content):

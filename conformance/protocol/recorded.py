@@ -208,24 +208,16 @@ def current(content, level, skeleton, expected, number_of_level):
     family = level["links"].get("0", {})
     policy = family.get("policy", {})
     records = {
-        "records": [
-            [(key(chunk), row) for chunk, row in record] for record in family.get("records", [])
-        ],
+        "records": [[(key(chunk), row) for chunk, row in record] for record in family.get("records", [])],
         "directed": policy.get("directed") is True,
         "duplicate": policy.get("store") == "duplicate",
     }
-    values = {
-        name: values["data"]
-        for name, values in family.get("attributes", {}).items()
-        if isinstance(values, dict)
-    }
+    values = {name: values["data"] for name, values in family.get("attributes", {}).items() if isinstance(values, dict)}
     fill(content, chunks, skeleton, objects, records, values)
     for name, values in level.get("object_attributes", {}).items():
         array = arrays.get(f"object_attributes/{name}", {})
         absent = array.get("attributes", {}).get("fill_sentinel_meaning") == "absent"
-        content.object[name] = table(
-            values["data"], len(objects or []), array.get("fill_value") if absent else None
-        )
+        content.object[name] = table(values["data"], len(objects or []), array.get("fill_value") if absent else None)
     if "groups" in level:
         groups = level["groups"]
         content.groups = [groups[str(at)] for at in range(len(groups))]
@@ -385,8 +377,4 @@ def between(level, delta="0"):
     for record in crossing.get("records", []):
         records.append([(tuple(chunk), row) for chunk, row in record])
     meta = crossing.get("meta", {})
-    return {
-        "records": records,
-        "directed": meta.get("directed") is True,
-        "duplicate": meta.get("store") == "duplicate",
-    }
+    return {"records": records, "directed": meta.get("directed") is True, "duplicate": meta.get("store") == "duplicate"}

@@ -239,8 +239,7 @@ def keep(options, stores, figures):
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--runner", action="append", required=True,
-                        metavar="[NAME=]COMMAND")
+    parser.add_argument("--runner", action="append", required=True, metavar="[NAME=]COMMAND")
     parser.add_argument("--strict", action="append", default=[], metavar="NAME")
     parser.add_argument("--correct", action="append", default=[], metavar="NAME")
     parser.add_argument("--right", action="append", default=[], metavar="NAME=N")

@@ -4,12 +4,7 @@ import pathlib
 
 import numpy as np
 from zarr_vectors.core import arrays as low
-from zarr_vectors.core.store import (
-    get_resolution_level,
-    list_resolution_levels,
-    open_store,
-    read_root_metadata,
-)
+from zarr_vectors.core.store import (get_resolution_level, list_resolution_levels, open_store, read_root_metadata)
 from zarr_vectors.types.graphs import read_graph
 from zarr_vectors.types.lines import read_lines
 from zarr_vectors.types.meshes import read_mesh
@@ -75,8 +70,7 @@ def points(store, terms, names):
     found = read_points(store, attribute_names=names, **terms)
     columns = found.get("vertex_attributes", found.get("attributes", {}))
     response = {
-        "positions": rows(found["positions"]),
-        "vertex": {name: told(values) for name, values in columns.items()},
+        "positions": rows(found["positions"]), "vertex": {name: told(values) for name, values in columns.items()}
     }
     if found.get("object_ids") is not None:
         response["object_ids"] = told(found["object_ids"])

@@ -91,7 +91,5 @@ def tables(low, level, ids, object_names, group_names):
     except Exception:  # noqa: BLE001, there are none
         return response
     response["groups"] = [[int(one) for one in members] for members in groups]
-    response["group"] = {
-        name: told(low.read_groupings_attributes(level, name)) for name in group_names
-    }
+    response["group"] = {name: told(low.read_groupings_attributes(level, name)) for name in group_names}
     return response
