@@ -108,14 +108,8 @@ struct Package {
 }
 
 fn packages() -> Result<Vec<Package>> {
-    let metadata = metadata::read()?;
-    let root = metadata["workspace_root"]
-        .as_str()
-        .context("no workspace root")?;
-    let packages = metadata["packages"].as_array().context("no packages")?;
-    let local = packages
-        .iter()
-        .filter(|package| package["source"].is_null());
+    let root = metadata::read()?["workspace_root"].as_str();
+    let root = root.context("no workspace root")?;
     let package = |package: &Value| -> Option<Package> {
         let manifest = package["manifest_path"].as_str()?;
         let folder = manifest.strip_prefix(root)?.strip_suffix("Cargo.toml")?;
@@ -131,7 +125,10 @@ fn packages() -> Result<Vec<Package>> {
                 .collect(),
         })
     };
-    Ok(local.filter_map(package).collect())
+    Ok(metadata::members()?
+        .into_iter()
+        .filter_map(package)
+        .collect())
 }
 
 /// The packages that `files` may change the tests of, in order of their names.

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    hex, metadata, nostd,
+    metadata, nostd,
     run::{self, cargo, program},
     stage::Done,
     workspace,
@@ -226,7 +226,7 @@ fn run_target(
     let mut report = vec![output.status.to_string()];
     report.extend(reasons(&log).map(str::to_owned));
     for crash in files(&crashes)?.difference(&before) {
-        let input = hex::encode(&fs::read(crash)?);
+        let input = hex::encode(fs::read(crash)?);
         report.push(format!(
             "reproduce the input, here as hex, with:
   cargo xtask fuzz {target} --reproduce {input}"

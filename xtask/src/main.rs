@@ -16,7 +16,6 @@ mod ci;
 mod conformance;
 mod fixtures;
 mod fuzz;
-mod hex;
 mod memory_folder;
 mod metadata;
 mod msrv;

@@ -1,9 +1,8 @@
 //! A temporary folder in memory for tests, which create and delete thousands of files.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
+use std::{env, path::Path};
+
+use tempfile::TempDir;
 
 use crate::run::{Run, program};
 
@@ -14,31 +13,21 @@ const NEEDED_KIB: u64 = 8_000_000;
 
 /// A folder in memory that is deleted when the value is dropped; none if `TMPDIR` is set, or if
 /// there is no memory to spare.
-pub(crate) struct MemoryFolder(Option<PathBuf>);
+pub(crate) struct MemoryFolder(Option<TempDir>);
 
 impl MemoryFolder {
     pub(crate) fn new() -> Self {
         if env::var_os("TMPDIR").is_some() || free(MEMORY).is_none_or(|free| free < NEEDED_KIB) {
             return Self(None);
         }
-        let folder = Path::new(MEMORY).join(format!("zvf-tests.{}", std::process::id()));
-        Self(fs::create_dir(&folder).is_ok().then_some(folder))
+        Self(TempDir::with_prefix_in("zvf-tests.", MEMORY).ok())
     }
 
     /// Makes a program use the folder for temporary files.
     pub(crate) fn set(&self, program: Run) -> Run {
         match &self.0 {
-            Some(folder) => program.env("TMPDIR", folder),
+            Some(folder) => program.env("TMPDIR", folder.path()),
             None => program,
-        }
-    }
-}
-
-impl Drop for MemoryFolder {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.0 {
-            // Nothing can be done about files that remain.
-            let _ = fs::remove_dir_all(folder);
         }
     }
 }

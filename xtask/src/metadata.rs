@@ -22,6 +22,20 @@ pub(crate) fn read() -> Result<&'static Value> {
     Ok(METADATA.get_or_init(|| value))
 }
 
+/// Returns the packages of the workspace.
+pub(crate) fn members() -> Result<Vec<&'static Value>> {
+    let packages = read()?["packages"].as_array().context("no packages")?;
+    let is_member = |package: &&Value| package["source"].is_null();
+    Ok(packages.iter().filter(is_member).collect())
+}
+
+/// Returns the packages of the workspace that are published.
+pub(crate) fn published() -> Result<Vec<&'static Value>> {
+    let mut members = members()?;
+    members.retain(|package| package["publish"].is_null());
+    Ok(members)
+}
+
 /// Creates a folder below the target directory, if it is missing, and returns it.
 pub(crate) fn scratch(name: &str) -> Result<PathBuf> {
     let target = read()?["target_directory"]

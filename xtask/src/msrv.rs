@@ -17,7 +17,7 @@ const VARIABLE: &str = "ZVF_MSRV_RUSTC";
 const LET_CHAINS: &str = "1.88";
 
 pub(crate) fn all() -> Result<Done> {
-    let packages = older(metadata::read()?)?;
+    let packages = older(&metadata::members()?)?;
     ensure!(!packages.is_empty(), "no crate declares an older compiler");
     for Older {
         name,
@@ -57,13 +57,10 @@ struct Older {
 }
 
 /// Returns the crates of the workspace with an older compiler than most of them.
-fn older(metadata: &Value) -> Result<Vec<Older>> {
-    let packages = metadata["packages"].as_array().context("no packages")?;
-    let own = packages
-        .iter()
-        .filter(|package| package["source"].is_null());
+fn older(members: &[&Value]) -> Result<Vec<Older>> {
     let text = |package: &Value, name: &str| package[name].as_str().map(str::to_owned);
-    let declared: Vec<_> = own
+    let declared: Vec<_> = members
+        .iter()
         .filter_map(|package| {
             let manifest = text(package, "manifest_path")?;
             Some(Older {
@@ -151,18 +148,12 @@ mod tests {
 
     #[test]
     fn crates_with_an_older_compiler_than_the_others_are_found() {
-        let package = |name: &str, version: &str, source: Value| {
-            json!({
-                "name": name, "rust_version": version, "source": source,
-                "manifest_path": format!("/{name}/Cargo.toml"),
-            })
+        let package = |name: &str, version: &str| {
+            let manifest = format!("/{name}/Cargo.toml");
+            json!({ "name": name, "rust_version": version, "manifest_path": manifest })
         };
-        let metadata = json!({"packages": [
-            package("a", "1.95", Value::Null),
-            package("b", "1.85", Value::Null),
-            package("c", "1.60", json!("registry")),
-        ]});
-        let older = older(&metadata).unwrap();
+        let members = [package("a", "1.95"), package("b", "1.85")];
+        let older = older(&members.each_ref()).unwrap();
         let names: Vec<_> = older.iter().map(|own| (&*own.name, &*own.folder)).collect();
         assert_eq!(names, [("b", "/b")]);
     }

@@ -61,12 +61,8 @@ fn with_packages(work: &str) -> Result<Done> {
 
 /// Packages every published crate and returns its unpacked folder.
 fn packaged(folder: &Path) -> Result<Vec<PathBuf>> {
-    let metadata = metadata::read()?;
-    let packages = metadata["packages"].as_array().context("no packages")?;
-    let published = packages
-        .iter()
-        .filter(|one| one["source"].is_null() && one["publish"].is_null());
-    let names: Vec<_> = published
+    let names: Vec<_> = metadata::published()?
+        .into_iter()
         .map(|one| Some((one["name"].as_str()?, one["version"].as_str()?)))
         .collect::<Option<_>>()
         .context("a package has no name")?;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    hex, metadata,
+    metadata,
     run::{Run, program, runs},
     workspace,
 };
@@ -58,7 +58,7 @@ pub(crate) fn environment(list: &'static str) -> Result<Option<PathBuf>> {
     let base = Path::new("python3");
     let requirements = workspace::root().join(list);
     let text = fs::read(&requirements).context(list)?;
-    let mut name = hex::encode(&Sha256::digest(&text));
+    let mut name = hex::encode(Sha256::digest(&text));
     name.truncate(8);
     let venv = metadata::scratch("xtask")?.join(format!("venv-{name}"));
     let bin = if cfg!(windows) { "Scripts" } else { "bin" };

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{hex, run::program, workspace};
+use crate::{run::program, workspace};
 
 /// A sum of the names and contents of the files below `inputs`, which are paths of the repository,
 /// separated by spaces.
@@ -30,7 +30,7 @@ pub(crate) fn fingerprint(inputs: &str) -> Result<String> {
         sum.update(format!("{name} {}\n", bytes.len()));
         sum.update(bytes);
     }
-    Ok(hex::encode(&sum.finalize()))
+    Ok(hex::encode(sum.finalize()))
 }
 
 /// The commit whose run of a stage passed with these inputs, if there is one.
@@ -80,6 +80,6 @@ mod tests {
         let of = |inputs| fingerprint(inputs).unwrap();
         assert_eq!(of("deny.toml"), of("deny.toml"));
         assert_ne!(of("deny.toml"), of("deny.toml clippy.toml"));
-        assert_eq!(of("missing"), hex::encode(&Sha256::digest("")));
+        assert_eq!(of("missing"), hex::encode(Sha256::digest("")));
     }
 }

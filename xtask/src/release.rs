@@ -63,12 +63,8 @@ pub(crate) fn rehearse() -> Result<Done> {
 
 /// Returns the version of all packages.
 fn version() -> Result<String> {
-    let packages = metadata::read()?["packages"]
-        .as_array()
-        .context("no packages")?;
-    let zvf = packages
-        .iter()
-        .find(|package| package["name"] == "zvf" && package["source"].is_null());
+    let mut members = metadata::members()?.into_iter();
+    let zvf = members.find(|package| package["name"] == "zvf");
     let version = zvf.and_then(|package| package["version"].as_str());
     Ok(version
         .context("the workspace has no crate zvf")?

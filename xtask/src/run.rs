@@ -30,23 +30,14 @@ pub(crate) fn program(name: impl AsRef<OsStr>) -> Run {
 
 /// Returns whether a program can be started.
 pub(crate) fn exists(name: &str) -> bool {
-    let probe = Command::new(name)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    probe.is_ok()
+    program(name).arg("--version").output().is_ok()
 }
 
 /// Returns whether `--version` of a program succeeds. A shim of a version manager can start and
 /// still fail.
 pub(crate) fn runs(name: impl AsRef<OsStr>) -> bool {
-    let probe = Command::new(name)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    probe.is_ok_and(|status| status.success())
+    let output = program(name).arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 impl Run {
@@ -74,9 +65,10 @@ impl Run {
     }
 
     /// Runs the program and returns its standard output.
-    pub(crate) fn read(self) -> Result<String> {
+    pub(crate) fn read(mut self) -> Result<String> {
         let line = self.line();
-        let output = self.stderr(Stdio::inherit()).output()?;
+        self.0.stderr(Stdio::inherit());
+        let output = self.output()?;
         ensure!(output.status.success(), "{line}: {}", output.status);
         String::from_utf8(output.stdout).with_context(|| format!("{line}: the output is not UTF-8"))
     }
@@ -84,11 +76,6 @@ impl Run {
     /// Runs the program and returns its output and status.
     pub(crate) fn output(mut self) -> Result<Output> {
         self.0.output().with_context(|| self.cannot_start())
-    }
-
-    fn stderr(mut self, to: Stdio) -> Self {
-        self.0.stderr(to);
-        self
     }
 
     fn line(&self) -> String {

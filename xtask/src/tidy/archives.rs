@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::files;
-use crate::{hex, workspace};
+use crate::workspace;
 
 const MANIFEST: &str = "MANIFEST.json";
 const README: &str = "README.md";
@@ -54,7 +54,7 @@ fn present() -> Result<BTreeMap<String, Value>> {
 }
 
 fn entry(bytes: &[u8]) -> Value {
-    let digest = hex::encode(&Sha256::digest(bytes));
+    let digest = hex::encode(Sha256::digest(bytes));
     json!({ "bytes": bytes.len(), "sha256": digest })
 }
 

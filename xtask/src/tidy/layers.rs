@@ -112,14 +112,7 @@ const TEST_ONLY: &[(&str, &str)] = &[
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let mut findings = Vec::new();
-    let metadata = metadata::read()?;
-    let members = metadata["workspace_members"]
-        .as_array()
-        .context("cargo metadata without members")?;
-    let packages = metadata["packages"]
-        .as_array()
-        .context("cargo metadata without packages")?;
-    for package in packages.iter().filter(|p| members.contains(&p["id"])) {
+    for package in metadata::members()? {
         let name = package["name"].as_str().context("a package without name")?;
         let edges = package["dependencies"].as_array();
         for edge in edges.context("a package without dependencies")? {

@@ -12,17 +12,11 @@ const MAX_SIZE: u64 = 2 << 20;
 const REQUIRED: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 pub(crate) fn findings() -> Result<Vec<String>> {
-    let metadata = metadata::read()?;
-    let packages = metadata["packages"]
-        .as_array()
-        .context("cargo metadata has no packages")?;
-    let mut findings = Vec::from_iter(started(packages, &metadata["workspace_default_members"]));
+    let default = &metadata::read()?["workspace_default_members"];
+    let mut findings = Vec::from_iter(started(&metadata::members()?, default));
     findings.extend(locked());
-    for package in packages {
-        // Published packages of the workspace.
-        if package["source"].is_null() && package["publish"].is_null() {
-            findings.extend(of_package(package)?);
-        }
+    for package in metadata::published()? {
+        findings.extend(of_package(package)?);
     }
     Ok(findings)
 }
@@ -42,7 +36,7 @@ fn locked() -> impl Iterator<Item = String> {
 }
 
 /// Checks that `cargo run` starts `zvf`; with two programs, it would fail.
-fn started(packages: &[Value], default: &Value) -> Option<String> {
+fn started(packages: &[&Value], default: &Value) -> Option<String> {
     let default = default.as_array().map(Vec::as_slice).unwrap_or_default();
     let packages = packages.iter().filter(|one| default.contains(&one["id"]));
     let targets = packages
