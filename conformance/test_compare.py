@@ -21,13 +21,6 @@ def sample():
     return content
 
 
-def test_a_runner_may_have_a_name():
-    assert run.named("mine=a b") == ("mine", "a b")
-    named = run.named("zarr-vectors 0.9.2='/p' -B x")
-    assert named == ("zarr-vectors 0.9.2", "'/p' -B x")
-    for command in ("reader", "./reader mode=1", "reader --mode=1"):
-        assert run.named(command) == ("runner", command)
-
 def test_filters_select_stores_and_queries():
     class Store:
         def __init__(self, name, generation):

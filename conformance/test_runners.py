@@ -12,6 +12,11 @@ ROOT = TESTDATA.parent
 PAGE = ROOT / "docs/conformance.md"
 # A runner in Python without packages, and the number of fields of the corpus that it returns.
 SMALL = (ROOT / "examples/outside/runner.py", 497)
+# Failures that are shown.
+SHOWN = 12
+
+
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def command(*words):
@@ -25,15 +30,22 @@ def test_table(example, environment, tmp_path, update):
         "zarr-vectors 0.9.2": command(sys.executable, "-B", run.HERE / "runner_092.py"),
         "zarr-vectors 0.2.0": command(environment("020"), "-B", run.HERE / "runner_020.py"),
     }
-    words = [f"--runner={name}={line}" for name, line in runners.items()]
-    assert not run.main([str(tmp_path), *words, "--strict=zvf", "--write" if update else "--check", str(PAGE)])
+    stores, figures = run.results(runners, tmp_path)
+    before, rest = PAGE.read_text().split(BEGIN)
+    made = f"{before}{BEGIN}\n{run.table(stores, figures)}\n{END}{rest.split(END)[1]}"
+    if update:
+        PAGE.write_text(made)
+    assert PAGE.read_text() == made, f"`cargo xtask conformance --runners` rewrites {PAGE.name}"
+    failures = figures["zvf"].failures
+    assert not failures, "\n".join(failures[:SHOWN])
 
 
 def test_small_runner(tmp_path):
     """The runner of `examples/outside` supports some of the queries."""
     file, right = SMALL
-    runner = command(sys.executable, "-B", file)
-    assert not run.main([str(tmp_path), f"--runner=small={runner}", "--correct=small", f"--right=small={right}"])
+    _, figures = run.results({"small": command(sys.executable, "-B", file)}, tmp_path)
+    passed, failed, _ = map(figures["small"].total, run.Figures.KINDS)
+    assert passed >= right and not failed, figures["small"].failures[:SHOWN]
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,9 @@
-"""Queries the stores of the corpus through runners, and compares the responses.
+"""Queries the stores of the corpus through a runner, prints the table of right, wrong and unsupported fields, and
+fails if one is wrong.
 
-usage: run.py FOLDER --runner [NAME=]COMMAND … [--store PATTERN] [--query KIND] [--generation G]
+usage: run.py FOLDER --runner COMMAND [--store PATTERN,…] [--query KIND,…] [--generation G,…]
 
-The stores are extracted to FOLDER. `docs/conformance.md` describes runners and filters. With
-`--strict NAME`, a field that is wrong or unsupported is an error; with `--correct NAME`, only a
-wrong one is. `--right NAME=N` requires at least N right fields. `--write` puts the figures of the
-given runners into the table of the file, `--check` compares them with it. `--show NAME` prints all
-failures of a runner.
+The stores are extracted to FOLDER. `docs/conformance.md` describes runners and filters.
 """
 
 import argparse
@@ -23,10 +20,8 @@ import compare
 import corpus
 
 HERE = pathlib.Path(__file__).resolve().parent
-BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 #: Seconds for a response; stores are small.
 PATIENCE = 60
-SHOWN = 12
 
 
 class Runner:
@@ -140,13 +135,6 @@ def run(command, cases):
     return figures
 
 
-def named(runner):
-    """Returns the name and the command of a runner; a command may itself contain an equals sign."""
-    name, equals, command = runner.partition("=")
-    is_name = equals and name and not set(name) & set("/'\"") and " -" not in f" {name}"
-    return (name, command) if is_name else ("runner", runner)
-
-
 class Filter:
     """The stores and queries to run; an empty list stands for all."""
 
@@ -170,125 +158,57 @@ class Filter:
         return "; ".join(given) or "the whole corpus"
 
 
-def listed(text):
-    return text.split(",")
-
-
 def ordered(stores, rows):
     """Returns rows in the order of the description."""
-    description = json.loads(corpus.DESCRIPTION.read_text())
-    known = [("all", "all")]
-    known += [("generation", one) for one in ("0.6", "0.7", "0.8.0", "0.8.1", "0.9")]
-    kinds = ("points", "lines", "polylines", "streamlines", "graphs", "skeletons", "meshes")
-    known += [("geometry", one) for one in kinds]
-    kinds = ("info", "tables", "all", "bbox", "objects", "groups", "chunked_by", "linked")
-    known += [("query", one) for one in kinds]
-    known += [("part of the result", one) for one in FIELDS.values()]
-    known += [("feature of the store", one) for one in description["features"]]
     examples = [store for store in stores if store.entry["archive"] == "zvf-examples.tar.gz"]
-    known += [("example", store.name.partition("/")[2]) for store in examples]
-    return [row for row in known if row in rows]
+    known = {
+        "all": ["all"],
+        "generation": ["0.6", "0.7", "0.8.0", "0.8.1", "0.9"],
+        "geometry": ["points", "lines", "polylines", "streamlines", "graphs", "skeletons", "meshes"],
+        "query": ["info", "tables", "all", "bbox", "objects", "groups", "chunked_by", "linked"],
+        "part of the result": FIELDS.values(),
+        "feature of the store": json.loads(corpus.DESCRIPTION.read_text())["features"],
+        "example": [store.name.partition("/")[2] for store in examples],
+    }
+    return [(of, one) for of, names in known.items() for one in names if (of, one) in rows]
 
 
-def table(text):
-    """Returns the table in a document: for each row a cell for each implementation."""
-    found, names = {}, []
-    for line in text.splitlines():
-        if not line.startswith("|") or line.startswith("|--"):
-            continue
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if not names:
-            names = cells[2:]
-        else:
-            found[tuple(cells[:2])] = dict(zip(names, cells[2:]))
-    return names, found
-
-
-def rendered(names, rows, cells):
-    lines = ["| | | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
-    for row in rows:
-        line = [*row, *(cells.get(row, {}).get(name, "") for name in names)]
-        lines.append("| " + " | ".join(line) + " |")
+def table(stores, figures):
+    """Returns a row for each property of stores and queries, and a cell for each runner."""
+    lines = [f"| | | {' | '.join(figures)} |", f"|---|---|{'---|' * len(figures)}"]
+    for row in ordered(stores, {row for one in figures.values() for row in one.rows}):
+        lines.append(f"| {' | '.join([*row, *(one.cell(row) for one in figures.values())])} |")
     return "\n".join(lines)
 
 
-def keep(options, stores, figures):
-    """Writes or checks the new columns; returns whether they match."""
-    file = options.write or options.check
-    before, rest = file.read_text().split(BEGIN)
-    old, after = rest.split(END)
-    names, cells = table(old)
-    names += [name for name in figures if name not in names]
-    rows = {row for one in figures.values() for row in one.rows}
-    for row in rows:
-        of_row = cells.setdefault(row, {})
-        of_row |= {name: one.cell(row) for name, one in figures.items()}
-    new = f"\n{rendered(names, ordered(stores, rows), cells)}\n"
-    if options.write:
-        file.write_text(before + BEGIN + new + END + after)
-        return True
-    if new == old:
-        return True
-    for one, other in zip(old.splitlines(), new.splitlines()):
-        if one != other:
-            print(f"{file.name} says {one}\nfound             {other}")
-    print(f"{file.name} is not what was found: `cargo xtask conformance --runners` rewrites it")
-    return False
-
-
-def main(words=None):
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--runner", action="append", required=True, metavar="[NAME=]COMMAND")
-    parser.add_argument("--strict", action="append", default=[], metavar="NAME")
-    parser.add_argument("--correct", action="append", default=[], metavar="NAME")
-    parser.add_argument("--right", action="append", default=[], metavar="NAME=N")
-    parser.add_argument("--store", type=listed, default=[], metavar="PATTERN,…")
-    parser.add_argument("--query", type=listed, default=[], metavar="KIND,…")
-    parser.add_argument("--generation", type=listed, default=[], metavar="GENERATION,…")
-    parser.add_argument("--show", action="append", default=[], metavar="NAME")
-    parser.add_argument("--write", type=pathlib.Path)
-    parser.add_argument("--check", type=pathlib.Path)
-    options = parser.parse_args(words)
-    selection = Filter(options.store, options.query, options.generation)
-    if any(selection.given.values()) and (options.write or options.check):
-        parser.error("the table of a document has the results of the whole corpus")
-    corpus.unpack(options.folder)
-    stores, figures, is_bad = selection.stores(corpus.stores(options.folder)), {}, False
+def results(runners, folder, selection=Filter()):
+    """Runs the commands of runners, by name; returns the stores, and the figures of each runner."""
+    corpus.unpack(folder)
+    stores = selection.stores(corpus.stores(folder))
     cases = [(store, found) for store in stores if (found := selection.cases(store))]
     if not cases:
-        parser.error(f"no query of the corpus matches: {selection}")
-    names, commands = zip(*map(named, options.runner))
-    right = dict(one.rsplit("=", 1) for one in options.right)
+        sys.exit(f"no query of the corpus matches: {selection}")
     with ThreadPoolExecutor() as pool:
-        figures |= zip(names, pool.map(lambda command: run(command, cases), commands))
-    for name, found in figures.items():
-        passed, failed, unsupported = map(found.total, Figures.KINDS)
-        print(
-            f"conformance: {name}: {passed + failed} of {passed + failed + unsupported} fields "
-            f"returned in {len(cases)} stores ({selection}): {passed} right, {failed} wrong, "
-            f"{unsupported} unsupported"
-        )
-        if passed < int(right.get(name, 0)):
-            print(f"{name}: at least {right[name]} fields must be right")
-            is_bad = True
-        if name in options.correct and failed:
-            print(f"{name}: {failed} fields are wrong")
-            is_bad = True
-        strict = name in options.strict and bool(found.failures)
-        is_bad |= strict
-        if name in options.show or strict:
-            shown = found.failures if name in options.show else found.failures[:SHOWN]
-            print("\n".join(shown))
-    if not (options.write or options.check):
-        cells = {}
-        for name, one in figures.items():
-            for row in one.rows:
-                cells.setdefault(row, {})[name] = one.cell(row)
-        print(rendered(list(figures), ordered(stores, cells), cells))
-    else:
-        is_bad |= not keep(options, stores, figures)
-    return is_bad
+        found = pool.map(lambda command: run(command, cases), runners.values())
+        figures = dict(zip(runners, found))
+    for name, one in figures.items():
+        passed, failed, unsupported = map(one.total, Figures.KINDS)
+        print(f"conformance: {name}: {passed + failed} of {passed + failed + unsupported} fields returned in "
+              f"{len(cases)} stores ({selection}): {passed} right, {failed} wrong, {unsupported} unsupported")
+    return stores, figures
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--runner", required=True, metavar="COMMAND")
+    for name in ("store", "query", "generation"):
+        parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=[], metavar="NAME,…")
+    options = parser.parse_args()
+    selection = Filter(options.store, options.query, options.generation)
+    stores, figures = results({"runner": options.runner}, options.folder, selection)
+    print("\n".join(figures["runner"].failures), table(stores, figures), sep="\n")
+    return figures["runner"].total(compare.FAILED) > 0
 
 
 if __name__ == "__main__":
