@@ -3,22 +3,13 @@
 import lance
 import pyarrow as pa
 
-from worker import Peer, remove, serve, z_order
+from worker import Peer, serve, z_order
 
 
 class Lance(Peer):
-    name = "lance"
-
-    def version(self):
-        return f"pylance {lance.__version__}"
-
-    def before_write(self):
-        self.table = None
-        self.places = self.data.load("positions")
-        self.values = self.data.attributes("vertex")
+    name, package = "lance", "pylance"
 
     def write(self):
-        remove(self.path)
         order = z_order(self.places, self.data.side)
         places = self.places[order]
         columns = {axis: places[:, number] for number, axis in enumerate("xyz")}
@@ -28,17 +19,14 @@ class Lance(Peer):
             written.create_scalar_index(axis, index_type="ZONEMAP")
         return self.places
 
-    def loaded(self):
-        if self.table is None:
-            self.places = self.values = None
-            self.table = lance.dataset(self.path)
-        return self.table
+    def opened(self):
+        return lance.dataset(self.path)
 
     def open(self):
-        lance.dataset(self.path).count_rows()
+        self.opened().count_rows()
 
     def whole(self):
-        return lance.dataset(self.path).to_table()
+        return self.opened().to_table()
 
     def box(self, corners):
         sides = zip("xyz", *corners.tolist())

@@ -7,18 +7,7 @@ from worker import Peer, inside, serve
 
 
 class Laz(Peer):
-    name = "laz"
-
-    def __init__(self, data, folder):
-        super().__init__(data, folder)
-        self.path += ".laz"
-
-    def version(self):
-        return f"laspy {laspy.__version__}"
-
-    def before_write(self):
-        self.places = self.data.load("positions")
-        self.values = self.data.attributes("vertex")
+    name, package, ending = "laz", "laspy", ".laz"
 
     def write(self):
         header = laspy.LasHeader(point_format=6, version="1.4")
@@ -35,7 +24,6 @@ class Laz(Peer):
             file.header.point_count
 
     def whole(self):
-        self.places = self.values = None
         read = laspy.read(self.path, laz_backend=laspy.LazBackend.LazrsParallel)
         self.others = np.array(read.intensity), np.array(read.classification)
         return np.column_stack([read.x, read.y, read.z]).astype(np.float32)

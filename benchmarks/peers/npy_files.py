@@ -1,71 +1,58 @@
-"""Raw `.npy` files: the limit for uncompressed data. There is no index: boxes and filters test
-every vertex.
-"""
+"""Raw `.npy` files: the limit for uncompressed data. There is no index: boxes and filters test every vertex."""
 
 import os
 
 import numpy as np
 
-from worker import Peer, inside, paths_inside, remove, serve
+from worker import Peer, inside, paths_inside, serve
 
 
 class Npy(Peer):
-    name = "npy"
-
-    def __init__(self, data, folder):
-        super().__init__(data, folder)
-        self.mapped = None
-
-    def version(self):
-        return f"numpy {np.__version__}"
+    name, package = "npy", "numpy"
 
     def before_write(self):
-        self.mapped = None
-        self.columns = {name: self.data.load(name) for name in self.data.names()}
+        super().before_write()
+        self.made = {name: self.data.load(name) for name in self.data.names()}
 
     def write(self):
-        remove(self.path)
         os.makedirs(self.path)
-        for name, column in self.columns.items():
+        for name, column in self.made.items():
             np.save(f"{self.path}/{name}.npy", column)
-        return self.columns["positions"]
+        return self.places
+
+    def read(self, **options):
+        return {name: np.load(f"{self.path}/{name}.npy", **options) for name in self.data.names()}
 
     def whole(self):
-        self.columns = None
-        return {name: np.load(f"{self.path}/{name}.npy") for name in self.data.names()}
+        return self.read()
+
+    def opened(self):
+        return self.read(mmap_mode="r")
 
     def count(self, done):
-        if isinstance(done, dict):
-            return len(done["positions"])
-        return super().count(done)
-
-    def maps(self):
-        if self.mapped is None:
-            self.mapped = {name: np.load(f"{self.path}/{name}.npy", mmap_mode="r") for name in self.data.names()}
-        return self.mapped
+        return super().count(done["positions"] if isinstance(done, dict) else done)
 
     def of_vertices(self):
-        return [column for name, column in self.maps().items() if name.startswith("vertex_")]
+        return [column for name, column in self.loaded().items() if name.startswith("vertex_")]
 
-    def ranges(self, ids):
+    def objects(self, ids):
         """Copies rows of objects: positions and attributes, and for skeletons their links."""
-        maps = self.maps()
-        offsets = maps["offsets"]
-        places, columns = [], []
+        maps = self.loaded()
+        offsets, places, self.others = maps["offsets"], [], []
         for number in ids:
             start, end = offsets[number], offsets[number + 1]
             places.append(np.array(maps["positions"][start:end]))
-            columns.extend(np.array(column[start:end]) for column in self.of_vertices())
+            self.others.extend(np.array(column[start:end]) for column in self.of_vertices())
             if "links" in maps:
                 # Each node of a tree except its root has one link, in order.
-                columns.append(np.array(maps["links"][start - number:end - number - 1]) - start)
-        return np.concatenate(places), columns
+                self.others.append(np.array(maps["links"][start - number:end - number - 1]) - start)
+        return np.concatenate(places)
 
     def box(self, corners):
-        maps = self.maps()
+        maps = self.loaded()
         if self.data.kind == "streamlines":
             paths = paths_inside(maps["positions"], maps["offsets"], corners)
-            return self.ranges(paths)[0] if len(paths) else paths
+            return self.objects(paths) if len(paths) else paths
         held = inside(maps["positions"], corners)
         result = np.asarray(maps["positions"][held])
         self.others = [np.asarray(column[held]) for column in self.of_vertices()]
@@ -75,17 +62,10 @@ class Npy(Peer):
         return result
 
     def filter(self):
-        maps = self.maps()
+        maps = self.loaded()
         held = maps["vertex_intensity"] > 3000
         self.others = [column[held] for column in self.of_vertices()]
         return maps["positions"][held]
-
-    def one(self):
-        self.turn = getattr(self, "turn", 0) + 1
-        return self.ranges([self.data.ids[self.turn % len(self.data.ids)]])[0]
-
-    def hundred(self):
-        return self.ranges(self.data.ids)[0]
 
 
 serve(Npy)

@@ -1,6 +1,4 @@
-"""Parquet written by pyarrow, queried through DuckDB: points and graphs along a z-order curve,
-zstd.
-"""
+"""Parquet written by pyarrow, queried through DuckDB: points and graphs along a z-order curve, zstd."""
 
 import os
 
@@ -9,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from worker import Peer, remove, serve, z_order
+from worker import Peer, serve, z_order
 
 OPTIONS = {"compression": "zstd", "use_dictionary": False, "write_page_index": True, "row_group_size": 65536}
 
@@ -26,15 +24,7 @@ class Parquet(Peer):
     def version(self):
         return f"pyarrow {pa.__version__}, duckdb {duckdb.__version__}"
 
-    def before_write(self):
-        self.places = self.data.load("positions")
-        self.values = self.data.attributes("vertex")
-        if self.data.kind == "graph":
-            self.links = self.data.load("links")
-            self.of_links = self.data.attributes("link")
-
     def write(self):
-        remove(self.path)
         os.makedirs(self.path)
         order = z_order(self.places, self.data.side)
         places = self.places[order]
@@ -66,9 +56,7 @@ class Parquet(Peer):
         pq.ParquetFile(self.nodes).metadata.num_rows
 
     def whole(self):
-        self.places = self.links = None
-        tables = pq.read_table(self.nodes), pq.read_table(self.edges) if os.path.exists(self.edges) else None
-        return tables
+        return pq.read_table(self.nodes), pq.read_table(self.edges) if os.path.exists(self.edges) else None
 
     def query(self, where, table):
         return self.base.execute(f"select * from '{table}' where {where}").to_arrow_table()

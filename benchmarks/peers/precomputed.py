@@ -1,44 +1,30 @@
-"""Skeletons and meshes in Neuroglancer's precomputed format, with cloud-volume: skeletons in shards
-with a spatial index, meshes as fragments.
-"""
+"""Skeletons and meshes in Neuroglancer's precomputed format, with cloud-volume: skeletons in shards with a spatial
+index, meshes as fragments."""
 
 import contextlib
 import io
 import json
 import os
-from importlib import metadata
 
 import numpy as np
 from cloudfiles import CloudFiles
 from cloudvolume import Bbox, CloudVolume, Mesh, Skeleton
 from cloudvolume.datasource.precomputed.sharding import synthesize_shard_files
 
-from worker import Peer, remove, serve
+from worker import Peer, serve
 
 # Size of a cell of the spatial index.
 CELL = 125
 
 
 class Precomputed(Peer):
-    name = "precomputed"
+    name, package = "precomputed", "cloud-volume"
 
     def __init__(self, data, folder):
         super().__init__(data, folder)
-        self.volume = None
-        self.turn = 0
         self.address = "file://" + os.path.abspath(self.path)
 
-    def version(self):
-        return f"cloud-volume {metadata.version('cloud-volume')}"
-
-    def before_write(self):
-        self.volume = None
-        self.places, self.offsets = self.data.load("positions"), self.data.load("offsets")
-        self.links = self.data.load("links")
-        self.radius = self.data.attributes("vertex").get("radius")
-
     def write(self):
-        remove(self.path)
         is_mesh = self.data.kind == "mesh"
         side = int(self.data.side)
         info = CloudVolume.create_new_info(
@@ -63,9 +49,10 @@ class Precomputed(Peer):
         return self.places
 
     def skeletons(self):
+        radius = self.values["radius"]
         for number, (start, end) in enumerate(zip(self.offsets[:-1], self.offsets[1:])):
             edges = self.links[start - number:end - number - 1] - start
-            yield Skeleton(self.places[start:end], edges.astype(np.uint32), radii=self.radius[start:end], segid=number + 1)
+            yield Skeleton(self.places[start:end], edges.astype(np.uint32), radii=radius[start:end], segid=number + 1)
 
     def cells(self):
         """Returns for each cell the skeletons in it and their boxes."""
@@ -84,11 +71,9 @@ class Precomputed(Peer):
             box = Bbox(corner, np.minimum(corner + CELL, int(self.data.side)))
             yield box.to_filename() + ".spatial", json.dumps(held.get(number, {})).encode()
 
-    def source(self):
-        if self.volume is None:
-            self.places = self.links = None
-            self.volume = CloudVolume(self.address, progress=False)
-        return self.volume.mesh if self.data.kind == "mesh" else self.volume.skeleton
+    def opened(self):
+        volume = CloudVolume(self.address, progress=False)
+        return volume.mesh if self.data.kind == "mesh" else volume.skeleton
 
     def count(self, done):
         if isinstance(done, np.ndarray):
@@ -98,7 +83,7 @@ class Precomputed(Peer):
 
     def get(self, ids):
         with contextlib.redirect_stderr(io.StringIO()):
-            return self.source().get(ids)
+            return self.loaded().get(ids)
 
     def open(self):
         CloudVolume(self.address, progress=False)
@@ -107,12 +92,8 @@ class Precomputed(Peer):
     def whole(self):
         return self.get(list(range(1, self.data.objects + 1)))
 
-    def one(self):
-        self.turn += 1
-        return self.get(int(self.data.ids[self.turn % len(self.data.ids)]) + 1)
-
-    def hundred(self):
-        return self.get((self.data.ids + 1).tolist())
+    def objects(self, ids):
+        return self.get([id + 1 for id in ids])
 
     def box(self, corners):
         """Returns all skeletons of the cells that a box touches, and their vertices in the box."""
@@ -120,7 +101,7 @@ class Precomputed(Peer):
             raise NotImplementedError("meshes have no spatial index")
         low, high = corners
         box = Bbox(np.floor(low).astype(int), np.ceil(high).astype(int))
-        near = self.get(list(self.source().spatial_index.query(box)))
+        near = self.get(list(self.loaded().spatial_index.query(box)))
         return [each.crop(Bbox(low, high)) for each in near]
 
 

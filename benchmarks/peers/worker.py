@@ -13,6 +13,7 @@ import os
 import statistics
 import sys
 import time
+from importlib import metadata
 
 import numpy as np
 
@@ -97,11 +98,10 @@ def _status(name):
     return 0
 
 
-def _once(work):
+def _once(work, *arguments):
     start = time.perf_counter()
-    done = work()
-    took = time.perf_counter() - start
-    return took, done
+    done = work(*arguments)
+    return time.perf_counter() - start, done
 
 
 def _measure(peer, step):
@@ -111,7 +111,7 @@ def _measure(peer, step):
         def once():
             found, times = 0, []
             for corners in boxes:
-                took, done = _once(lambda corners=corners: peer.box(corners))
+                took, done = _once(peer.box, corners)
                 times.append(took)
                 found += peer.count(done)
                 # Where a box takes seconds, further repetitions add no information.
@@ -125,12 +125,12 @@ def _measure(peer, step):
 
         def once():
             # Preparation that is not part of the measured work.
-            ready = getattr(peer, f"before_{step}", None)
-            if ready is not None:
-                ready()
+            getattr(peer, f"before_{step}", lambda: None)()
             took, done = _once(work)
             return took, peer.count(done)
 
+    if step != "write":
+        peer.release()
     gc.collect()
     before = None
     with contextlib.suppress(OSError):
@@ -149,16 +149,46 @@ def _measure(peer, step):
 
 
 class Peer:
-    """The common parts of all peers. A step is a method of its name; `count` counts its result."""
+    """The common parts of all peers. A step is a method of its name, `before_` and the name prepares it, and `count`
+    counts the vertices of its result. `opened` opens what was written, for the steps on an open store."""
 
-    name = "peer"
+    name, package, ending = "peer", None, ""
 
     def __init__(self, data, folder):
-        self.data = data
-        self.path = f"{folder}/{self.name}-{data.kind}-{data.vertices}"
+        self.data, self.turn, self.store = data, 0, None
+        self.path = f"{folder}/{self.name}-{data.kind}-{data.vertices}{self.ending}"
+
+    def version(self):
+        return f"{self.package} {metadata.version(self.package)}"
+
+    def before_write(self):
+        load, names = self.data.load, self.data.names()
+        self.store, self.places = None, load("positions")
+        self.offsets, self.links = (load(name) if name in names else None for name in ("offsets", "links"))
+        self.values, self.of_links, self.of_objects = map(self.data.attributes, ("vertex", "link", "object"))
+        remove(self.path)
+
+    def release(self):
+        """Forgets the data that were written."""
+        self.places = self.offsets = self.links = self.values = self.of_links = self.of_objects = self.made = None
+
+    def loaded(self):
+        if self.store is None:
+            self.store = self.opened()
+        return self.store
 
     def count(self, done):
         return 0 if done is None else len(done)
+
+    def one(self):
+        self.turn += 1
+        return self.objects([int(self.data.ids[self.turn % len(self.data.ids)])])
+
+    def hundred(self):
+        return self.objects(self.data.ids.tolist())
+
+    def objects(self, ids):
+        raise NotImplementedError("it has no objects")
 
 
 def serve(kind_of_peer):

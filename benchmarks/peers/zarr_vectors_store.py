@@ -21,13 +21,7 @@ KINDS = {"streamlines": "polyline", "points": "point_cloud", "skeletons": "skele
 
 
 class ZarrVectors(Peer):
-    name = "zvf.compat" if "--compat" in sys.argv else "zarr-vectors"
-
-    def __init__(self, data, folder):
-        super().__init__(data, folder)
-        self.path += ".zarrvectors"
-        self.store = None
-        self.turn = 0
+    name, ending = "zvf.compat" if "--compat" in sys.argv else "zarr-vectors", ".zarrvectors"
 
     def version(self):
         return f"{self.name} {zarr_vectors.__version__}"
@@ -39,18 +33,10 @@ class ZarrVectors(Peer):
         return 4 if self.data.vertices < 3_000_000 else 8 if self.data.kind != "streamlines" else 6
 
     def before_write(self):
-        self.store = None
-        self.places = self.data.load("positions")
-        self.values = self.data.attributes("vertex")
-        if self.data.objects:
-            self.offsets = self.data.load("offsets")
-            self.of_objects = self.data.attributes("object")
-        if self.data.kind in ("skeletons", "mesh", "graph"):
-            self.links = self.data.load("links")
+        super().before_write()
         if self.data.kind == "streamlines":
-            self.paths = self.split(self.places)
+            self.made = self.split(self.places)
             self.values = {name: self.split(values) for name, values in self.values.items()}
-        remove(self.path)
 
     def split(self, values):
         return [values[start:end] for start, end in zip(self.offsets[:-1], self.offsets[1:])]
@@ -64,9 +50,9 @@ class ZarrVectors(Peer):
         if self.data.kind == "points":
             made.add_points(self.places, attributes=self.values)
         elif self.data.kind == "streamlines":
-            made.add_polylines(self.paths, attributes=self.values, object_attributes=self.of_objects, streamlines=True)
+            made.add_polylines(self.made, attributes=self.values, object_attributes=self.of_objects, streamlines=True)
         elif self.data.kind == "graph":
-            made.add_graph(self.places, self.links, attributes=self.values, edge_attributes=self.data.attributes("link"))
+            made.add_graph(self.places, self.links, attributes=self.values, edge_attributes=self.of_links)
         else:
             ids = np.repeat(np.arange(self.data.objects), np.diff(self.offsets))
             if self.data.kind == "mesh":
@@ -77,18 +63,13 @@ class ZarrVectors(Peer):
         return self.places
 
     def count(self, done):
-        if done is None or isinstance(done, np.ndarray):
-            return 0 if done is None else len(done)
-        return int(done.vertex_count)
+        return int(done.vertex_count) if hasattr(done, "vertex_count") else super().count(done)
 
     def open(self):
         zarr_vectors.open(self.path).level(0).vertex_count
 
-    def loaded(self):
-        if self.store is None:
-            self.places = self.values = self.links = self.paths = None
-            self.store = zarr_vectors.open(self.path)
-        return self.store
+    def opened(self):
+        return zarr_vectors.open(self.path)
 
     def whole(self):
         return zarr_vectors.open(self.path).read()
@@ -107,24 +88,16 @@ class ZarrVectors(Peer):
         level = building.get_resolution_level(building.open_store(self.path, mode="r"), 0)
         return np.concatenate(building.read_object_vertices(level, int(number), ndim=3))
 
-    def one(self):
-        self.turn += 1
-        number = self.data.ids[self.turn % len(self.data.ids)]
+    def objects(self, ids):
         if self.data.kind == "streamlines":
-            return self.loaded().level(0).objects[int(number)]
+            return self.loaded().level(0).objects[ids[0] if len(ids) == 1 else ids]
         # It cannot read the links of a single object.
-        return self.vertices_of(number)
-
-    def hundred(self):
-        if self.data.kind == "streamlines":
-            return self.loaded().level(0).objects[[int(number) for number in self.data.ids]]
-        return np.concatenate([self.vertices_of(number) for number in self.data.ids])
+        return np.concatenate([self.vertices_of(number) for number in ids])
 
     def validate(self):
         from zarr_vectors.validate import validate
 
         validate(self.path, level=3)
-        return None
 
     def before_pyramid(self):
         # Use a copy, because building over existing levels is another operation.
@@ -135,7 +108,6 @@ class ZarrVectors(Peer):
     def pyramid(self):
         opened = zarr_vectors.open(self.copy, mode="r+")
         opened.build_pyramid(factors=[(2.0, 1.0), (2.0, 1.0)], chunk_scale_factors=[2, 2])
-        return None
 
 
 serve(ZarrVectors)

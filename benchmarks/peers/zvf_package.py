@@ -3,7 +3,7 @@
 import numpy as np
 import zvf
 
-from worker import Peer, remove, serve
+from worker import Peer, serve
 
 KINDS = {"graph": "graphs"}
 
@@ -15,32 +15,28 @@ class Package(Peer):
         return f"zvf {zvf.__version__} for Python"
 
     def before_write(self):
-        self.store, data = None, self.data
-        arrays = {"kind": KINDS.get(data.kind, data.kind), "positions": data.load("positions"),
-                  "vertex": data.attributes("vertex")}
+        super().before_write()
+        data = self.data
+        arrays = {"kind": KINDS.get(data.kind, data.kind), "positions": self.places, "vertex": self.values}
         if data.objects:
-            offsets = data.load("offsets")
             if data.kind == "streamlines":
-                arrays["part_offsets"] = offsets
+                arrays["part_offsets"] = self.offsets
             else:
-                arrays["object_ids"] = np.repeat(np.arange(data.objects), np.diff(offsets))
-            arrays["object"] = data.attributes("object")
-        if data.kind in ("skeletons", "mesh", "graph"):
-            arrays |= {"links": data.load("links"), "link": data.attributes("link")}
-        self.arrays = arrays
-        remove(self.path)
+                arrays["object_ids"] = np.repeat(np.arange(data.objects), np.diff(self.offsets))
+            arrays["object"] = self.of_objects
+        if self.links is not None:
+            arrays |= {"links": self.links, "link": self.of_links}
+        self.made = arrays
 
     def write(self):
-        zvf.create(self.path, **self.arrays)
-        return self.arrays["positions"]
+        zvf.create(self.path, **self.made)
+        return self.places
 
     def open(self):
         zvf.open(self.path)
 
-    def loaded(self):
-        if self.store is None:
-            self.arrays, self.store = None, zvf.open(self.path)
-        return self.store
+    def opened(self):
+        return zvf.open(self.path)
 
     def whole(self):
         return zvf.open(self.path).query()
@@ -51,12 +47,8 @@ class Package(Peer):
     def filter(self):
         return self.loaded().query(where="intensity > 3000")
 
-    def one(self):
-        self.turn = getattr(self, "turn", 0) + 1
-        return self.loaded().query(objects=int(self.data.ids[self.turn % len(self.data.ids)]))
-
-    def hundred(self):
-        return self.loaded().query(objects=self.data.ids.tolist())
+    def objects(self, ids):
+        return self.loaded().query(objects=ids)
 
 
 serve(Package)
