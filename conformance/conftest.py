@@ -1,5 +1,6 @@
 """Options, programs and environments of the suite. README.md describes how to run it."""
 
+import collections
 import hashlib
 import json
 import os
@@ -45,6 +46,21 @@ def pytest_terminal_summary(terminalreporter, config):
 def tell(pytestconfig):
     """Adds a line to the table that is printed at the end."""
     return lambda line: pytestconfig.stash[LINES].append(f"conformance: {line}")
+
+
+@pytest.fixture(scope="module")
+def report(tell, request):
+    """Counts what a module compares, and adds its `REPORT` to the table; other counts are those of exceptions."""
+    counts = collections.Counter()
+    yield counts
+    for what in sorted(name for name in counts if " " in name):
+        tell(f"{counts[what]} {what}")
+    tell(request.module.REPORT.format_map(counts))
+
+
+def pytest_generate_tests(metafunc):
+    if "number" in metafunc.fixturenames:
+        metafunc.parametrize("number", range(metafunc.config.getoption("--cases") or metafunc.module.CASES))
 
 
 @pytest.fixture(scope="session")

@@ -42,6 +42,10 @@ def excuse(case, path):
     return found[-1] if found else None
 
 
+def excused(reason):
+    return f"cells not compared: {reason}: {EXCUSED[reason][0]}"
+
+
 def roots(case):
     return np.setdiff1d(np.arange(len(case.positions)), case.links[:, 0])
 
@@ -317,14 +321,14 @@ def cells(array):
     return found
 
 
-def compare(case, ours, theirs, differ, excused):
-    """Counts equal cells; `differ` receives the others, and `excused` counts accepted differences."""
+def compare(case, ours, theirs, differ, report):
+    """Counts equal cells; `differ` receives the others, and `report` counts accepted differences."""
     equal = 0
     for path in sorted(ours.keys() | theirs.keys()):
         reason = excuse(case, path.removeprefix("0/"))
         one, other = ours.get(path), theirs.get(path)
         if reason is not None:
-            excused[f"excused: {reason}"] += len(one or {})
+            report[excused(reason)] += len(one or {})
             continue
         if one is None or other is None:
             # The package's low-level writers create no arrays for absent links.

@@ -23,6 +23,8 @@ import pytest
 from program import Failure
 from seeded import Random
 
+CASES = 150
+REPORT = f"b2nd: {{arrays}} arrays both ways with python-blosc2 {blosc2.__version__}"
 DTYPES = ["<f4", "<f8", "|u1", "<i2", ">i4", "|S5", "|b1", "<U3", "<U2", "<M8[ns]"]
 RECORD = np.dtype([("a", "<i4"), ("b", "<f8"), ("c", "S3")])
 CODECS = {"lz4": blosc2.Codec.LZ4, "zlib": blosc2.Codec.ZLIB, "zstd": blosc2.Codec.ZSTD}
@@ -248,27 +250,14 @@ def ours(example):
     return Ours(example("b2nd"))
 
 
-def pytest_generate_tests(metafunc):
-    cases = metafunc.config.getoption("--cases") or 150
-    if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(cases))
-
-
-@pytest.fixture(scope="module")
-def arrays(tell):
-    done = []
-    yield done
-    tell(f"b2nd: {len(done)} arrays both ways with python-blosc2 {blosc2.__version__}")
-
-
-def test_both_ways(number, ours, seed, tmp_path, arrays):
+def test_both_ways(number, ours, seed, tmp_path, report):
     case = Case(ours, tmp_path, Random(seed ^ number << 40))
     try:
         case.run()
     except AssertionError as error:
         known = {name: value for name, value in vars(case).items() if name != "data"}
         raise Failure(f"{error}: {known}") from None
-    arrays.append(number)
+    report["arrays"] += 1
 
 
 def python39():
@@ -283,7 +272,7 @@ def python39():
 def test_caterva(ours, seed, tmp_path, environment, tell, pytestconfig):
     """Arrays of ours in the form of Caterva, which python-blosc2 reads from memory."""
     listed, random = [], Random(seed)
-    for number in range(max((pytestconfig.getoption("--cases") or 150) // 4, 1)):
+    for number in range(max((pytestconfig.getoption("--cases") or CASES) // 4, 1)):
         case = Case(ours, tmp_path, random)
         if 0 in case.shape or "delta" in case.filters or "bytedelta" in case.filters:
             continue

@@ -6,11 +6,9 @@ vertex of a kept object must have one parent, and `validate(level=5)` must find 
 other case.
 """
 
-import collections
 import re
 
 import numpy as np
-import pytest
 from zarr_vectors import building
 from zarr_vectors.core import arrays as low
 from zarr_vectors.types.graphs import read_graph
@@ -22,6 +20,7 @@ from created_cases import CASES, built
 from created_reads import FALSE, LevelReader, some
 from program import differences
 
+REPORT = "zvf pyramid: {levels} levels of {stores} stores, {values} values read by the reference"
 LEVELS = 2
 # Options of `zvf pyramid` by kind of geometry.
 WAYS = {
@@ -137,13 +136,6 @@ class Level(LevelReader):
 
 def as_keys(records):
     return [tuple((tuple(chunk), int(row)) for chunk, row in record) for record in records]
-
-
-@pytest.fixture(scope="module")
-def report(tell):
-    counts = collections.Counter()
-    yield counts
-    tell("zvf pyramid: {levels} levels of {stores} stores, {values} values read by the reference".format_map(counts))
 
 
 def pytest_generate_tests(metafunc):

@@ -5,7 +5,6 @@ the package, as `test_created` does with its cases. Stores of the package, of it
 create` are queried through the runner of zvf. All must have the content that was written.
 """
 
-import collections
 import json
 import shlex
 
@@ -16,14 +15,16 @@ import compare
 import created_twin
 import test_created
 from content import Content, queries, response
-from created_cases import Case, cloud, edges, generator, grid, numbers, tree, walks, words
+from created_cases import NUMBERS, Case, cloud, edges, generator, grid, numbers, tree, walks, words
 from program import differences
 from run import HERE, Runner
 from serving import rows, told
 
-
+CASES = 40
+REPORT = ("random stores: {stores} of zvf create with {values} values read by the reference, {cells} cells equal to "
+          "those of {twins} stores it wrote, {responses} fields of responses of zvf as expected from {read} stores of "
+          "all writers")
 KINDS = ["points", "points", "lines", "polylines", "streamlines", "graphs", "skeletons", "mesh"]
-NUMBERS = "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8".split()
 
 
 def chance(random, percent):
@@ -244,15 +245,6 @@ def as_expected(runner, store, level):
 
 
 @pytest.fixture(scope="module")
-def report(tell):
-    counts = collections.Counter()
-    yield counts
-    tell("random stores: {stores} of zvf create with {values} values read by the reference, {cells} cells equal to "
-         "those of {twins} stores it wrote, {responses} fields of responses of zvf as expected from {read} stores of "
-         "all writers".format_map(counts))
-
-
-@pytest.fixture(scope="module")
 def runner(example):
     runner = Runner(shlex.quote(str(example("conformance"))))
     yield runner
@@ -264,11 +256,6 @@ def writer(environment):
     runner = Runner(shlex.join([str(environment("020")), "-B", str(HERE / "writer_020.py")]))
     yield runner
     runner.close()
-
-
-def pytest_generate_tests(metafunc):
-    if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(metafunc.config.getoption("--cases") or 40))
 
 
 def test_random_store(number, zvf, runner, writer, tmp_path, seed, report):
