@@ -151,30 +151,13 @@ class LinkCells(Codec):
             "records": [[end() for _ in range(width)] for _ in range(random.below(8))],
         }
 
-    def has_perm(self, offsets, given):
-        policy = {key: given[key] for key in ("delta", "directed", "store")}
-        return links_has_perm(offsets, **policy)
-
     def encode(self, given):
-        width, dims, delta = given["width"], len(given["scale_source"]), given["delta"]
-        buckets = partition_records_by_offset(
-            [[(tuple(end["chunk"]), end["vertex"]) for end in record] for record in given["records"]],
-            width,
-            dims,
-            scale_src=given["scale_source"],
-            scale_trg=given["scale_target"],
-            directed=given["directed"],
-            store=given["store"],
-            cross_level=delta != 0,
-        )
         cells = {}
         int64 = np.dtype(np.int64)
-        for (segment, source), entries in buckets.items():
-            offsets = parse_offsets(segment, sid_ndim=dims, link_width=width)
-            has_perm = self.has_perm(offsets, given)
-            rows = _pack_link_rows(entries, has_perm=has_perm, link_width=width, dtype=int64)
-            flat = delta == 0 and is_intra(offsets)
-            path = f"{links_path(delta, offsets)}/{'.'.join(map(str, source))}"
+        for _, source, offsets, has_perm, entries in placements(given, given["records"], given["width"]):
+            rows = _pack_link_rows(entries, has_perm=has_perm, link_width=given["width"], dtype=int64)
+            flat = given["delta"] == 0 and is_intra(offsets)
+            path = f"{links_path(given['delta'], offsets)}/{'.'.join(map(str, source))}"
             cells[path.encode()] = rows.tobytes() if flat else encode_ragged_blob([rows], int64)
         return frame([part for path in sorted(cells) for part in (path, cells[path])])
 
@@ -190,7 +173,7 @@ class LinkCells(Codec):
             anchor = anchor_chunk(source, given["scale_source"], given["scale_target"])
             # The source level has no anchor.
             chunks = [source] + [tuple(map(sum, zip(anchor, offset))) for offset in offsets]
-            has_perm = self.has_perm(offsets, given)
+            has_perm = is_permuted(offsets, given)
             flat = delta == 0 and is_intra(offsets)
             for row in _link_cell_rows(cell, ncols=width + has_perm, flat=flat).tolist():
                 code = row.pop(0) if has_perm else 0
@@ -200,6 +183,22 @@ class LinkCells(Codec):
 
     def extra(self, given):
         return {key: value for key, value in given.items() if key != "records"}
+
+
+def is_permuted(offsets, given):
+    return links_has_perm(offsets, **{key: given[key] for key in ("delta", "directed", "store")})
+
+
+def placements(given, records, width):
+    """Yields where the reference stores links: segment, chunk, offsets of the ends, whether rows have a permutation
+    code, and the rows."""
+    dims, chunks = len(given["scale_source"]), lambda record: [(tuple(end["chunk"]), end["vertex"]) for end in record]
+    buckets = partition_records_by_offset(
+        list(map(chunks, records)), width, dims, scale_src=given["scale_source"], scale_trg=given["scale_target"],
+        directed=given["directed"], store=given["store"], cross_level=given["delta"] != 0)
+    for (segment, source), rows in buckets.items():
+        offsets = parse_offsets(segment, sid_ndim=dims, link_width=width)
+        yield segment, source, offsets, is_permuted(offsets, given), rows
 
 
 class VlenFrame(Codec):

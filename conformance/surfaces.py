@@ -1,6 +1,7 @@
-"""Small geometry that several tests write."""
+"""Small geometry that several tests write, and the edges of triangles."""
 
 import numpy as np
+import trimesh
 
 
 def grid(side):
@@ -15,3 +16,9 @@ def grid(side):
 def paths():
     steps = np.arange(8, dtype=np.float32)
     return [np.stack([1 + 4 * steps, 2 + steps, np.full(8, 3.0 * at + 1)], axis=1) for at in range(5)]
+
+
+def edge_counts(faces):
+    """Returns how often each edge of triangles occurs, in either direction."""
+    edges = np.sort(trimesh.geometry.faces_to_edges(faces), 1)
+    return np.unique(edges, axis=0, return_counts=True)[1]

@@ -1,8 +1,8 @@
 """Precomputed data of other programs, read with `zvf create`; all values are compared.
 
-cloud-volume writes skeletons and single-resolution meshes, as files and in shards, Neuroglancer's annotation
-writer points, lines and polylines, DracoPy the fragments of multi-resolution meshes, and tensorstore the shards
-of those and of annotations. What `zvf query` returns has to be what the programs were given.
+cloud-volume writes skeletons and meshes, as files and in shards, Neuroglancer's annotation writer points, lines and
+polylines, DracoPy the fragments of multi-resolution meshes, and tensorstore the shards of annotations and skeletons.
+What `zvf query` returns has to be what the programs were given.
 """
 
 import gzip
@@ -13,11 +13,16 @@ import struct
 import DracoPy
 import numpy as np
 import pytest
-import tensorstore as ts
 import trimesh
 from cloudvolume import CloudVolume, Mesh, Skeleton
+from cloudvolume.datasource.precomputed.common import compressed_morton_code
+from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
+from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
 from neuroglancer import AnnotationPropertySpec, CoordinateSpace
 from neuroglancer.write_annotations import AnnotationWriter
+
+from surfaces import edge_counts
+from test_precomputed import open_shards
 
 SHARDING = {
     "@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 1, "hash": "murmurhash3_x86_128",
@@ -54,7 +59,6 @@ def random():
 def volume(folder, **members):
     info = CloudVolume.create_new_info(
         1, "segmentation", "uint64", "raw", [4, 4, 40], [0, 0, 0], [64, 64, 64], **members)
-    shutil.rmtree(folder, ignore_errors=True)
     vol = CloudVolume(f"file://{folder}", info=info, progress=False)
     vol.commit_info()
     return vol
@@ -65,9 +69,7 @@ def values_of(ids, column):
 
 
 def sharded(folder, sharding, values):
-    store = ts.KvStore.open({
-        "driver": "neuroglancer_uint64_sharded", "metadata": sharding, "base": f"file://{folder.resolve()}/",
-    }).result()
+    store = open_shards(folder, sharding)
     for key, value in values.items():
         store[struct.pack(">Q", key)] = value
 
@@ -163,8 +165,7 @@ def corners(points, faces):
 
 
 def is_closed(faces):
-    edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), 1)
-    return (np.unique(edges, axis=0, return_counts=True)[1] == 2).all()
+    return (edge_counts(faces) == 2).all()
 
 
 def of_object(found, id):
@@ -210,46 +211,35 @@ def test_multilod_meshes(bits, is_sharded, work, tell):
     """A mesh that is cut by its faces at nodes of a grid, so that its surface stays closed."""
     last, chunk, origin = 2**bits - 1, np.array([50, 60, 70], "<f4"), np.array([-3, 2, 1], "<f4")
     transform = [4, 0, 0, 100, 0, 4, 0, 0, 0, 0, 40, -9]
-    given = {}
-    for at, id in enumerate(IDS):
-        # Boxes on the lattice: every face lies within the nodes that it crosses.
-        given[id] = np.array([1 + at, 2, 1]), np.array([2, 1, 2])
     folder = work.folder / "multilod"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    spec = {**SHARDING, "data_encoding": "raw", "shard_bits": 0}
+    folder.mkdir()
     info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": bits,
             "transform": transform, "lod_scale_multiplier": 1}
-    meshes, written = {}, {}
-    for id, (low, size) in given.items():
-        nodes, data = [], []
-        whole = []
-        for k in range(int(low[2]), int(low[2] + size[2])):
-            for j in range(int(low[1]), int(low[1] + size[1])):
-                for i in range(int(low[0]), int(low[0] + size[0])):
-                    q, faces = box_part(np.array([i, j, k]), low, size, last)
-                    if len(faces):
-                        nodes.append((i, j, k))
-                        data.append(DracoPy.encode(q.astype("<u4"), faces.astype("<u4")))
-                        whole.append((q + np.array([i, j, k]) * last)[faces])
-        z_order = sorted(range(len(nodes)), key=lambda at: sum(
-            ((a >> bit) & 1) << (3 * bit + axis) for axis, a in enumerate(nodes[at]) for bit in range(8)))
-        nodes, data = [nodes[at] for at in z_order], [data[at] for at in z_order]
-        manifest = chunk.tobytes() + origin.tobytes() + struct.pack("<I", 1)
-        manifest += struct.pack("<f", 1) + bytes(12) + struct.pack("<I", len(nodes))
-        manifest += np.array(nodes, "<u4").T.tobytes() + np.array([len(d) for d in data], "<u4").tobytes()
-        written[id] = (manifest, b"".join(data))
+    meshes, manifests, written = {}, {}, {}
+    for at, id in enumerate(IDS):
+        # Boxes on the lattice: every face lies within the nodes that it crosses.
+        low, size = np.array([1 + at, 2, 1]), np.array([2, 1, 2])
+        nodes = low + np.array(list(np.ndindex(*size)))
+        nodes = nodes[np.argsort(compressed_morton_code(nodes, [256] * 3))]
+        parts = [box_part(node, low, size, last) for node in nodes]
+        written[id] = [DracoPy.encode(q.astype("<u4"), faces.astype("<u4")) for q, faces in parts]
+        whole = [(q + node * last)[faces] for node, (q, faces) in zip(nodes, parts)]
+        manifests[id] = MultiLevelPrecomputedMeshManifest(
+            id, chunk, origin, 1, [1], [[0, 0, 0]], [len(nodes)], [nodes], list(map(len, written[id]))).to_binary()
         steps = np.concatenate(whole).reshape(-1, 3)
         model = origin.astype("<f8") + chunk.astype("<f8") * steps / last
         matrix = np.array(transform).reshape(3, 4)
         meshes[id] = (model @ matrix[:, :3].T + matrix[:, 3], np.arange(len(steps)).reshape(-1, 3))
+    files = {f"{id}.index": manifest for id, manifest in manifests.items()}
+    files |= {str(id): b"".join(data) for id, data in written.items()}
     if is_sharded:
-        info["sharding"] = spec
-        write_shard(folder / "0.shard", spec, written)
-    else:
-        for id, (manifest, data) in written.items():
-            (folder / f"{id}.index").write_bytes(manifest)
-            (folder / str(id)).write_bytes(data)
+        info["sharding"] = {**SHARDING, "data_encoding": "raw"}
+        # The fragments of a mesh are directly before its manifest.
+        files = ShardingSpecification.from_dict(info["sharding"]).synthesize_shards(
+            {id: files[str(id)] + manifest for id, manifest in manifests.items()},
+            {id: len(manifest) for id, manifest in manifests.items()})
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
     (folder / "info").write_text(json.dumps(info))
     found = work.read(folder)
     assert found["about"]["geometry"] == "mesh" and found["objects"].tolist() == sorted(IDS)
@@ -263,64 +253,11 @@ def test_multilod_meshes(bits, is_sharded, work, tell):
 
 def box_part(node, low, size, last):
     """The part of the surface of a box of nodes that lies at one node, as two triangles for a side."""
-    points, faces = [], []
-    for axis in range(3):
-        others = [other for other in range(3) if other != axis]
-        for side in [0, 1]:
-            is_border = node[axis] == (low[axis] if side == 0 else low[axis] + size[axis] - 1)
-            if not is_border:
-                continue
-            at = []
-            for a, b in [(0, 0), (1, 0), (1, 1), (0, 1)]:
-                corner = [0, 0, 0]
-                corner[axis], corner[others[0]], corner[others[1]] = side * last, a * last, b * last
-                at.append(corner)
-            at = at if (axis + side) % 2 else at[::-1]
-            start = len(points)
-            points += at
-            faces += [[start, start + 1, start + 2], [start, start + 2, start + 3]]
-    if not faces:
-        return np.zeros((0, 3), int), np.zeros((0, 3), int)
-    points, place = np.unique(np.array(points), axis=0, return_inverse=True)
-    return points, place.reshape(-1)[np.array(faces)]
-
-
-def write_shard(path, spec, written):
-    """Writes manifests with their fragments directly before them. tensorstore, which puts keys into
-    minishards, does not leave room for the fragments, so the index is written here."""
-    assert spec["shard_bits"] == 0
-    minishards = 1 << spec["minishard_bits"]
-    rows, body = [[] for _ in range(minishards)], b""
-    for id, (manifest, data) in written.items():
-        body += data
-        rows[minishard_of(path.parent, spec, id)].append((id, len(body), len(manifest)))
-        body += manifest
-    index, tail = b"", b""
-    for row in rows:
-        row.sort()
-        keys = np.array([r[0] for r in row], "<u8")
-        ends = np.array([0] + [r[1] + r[2] for r in row[:-1]], "<u8")[: len(row)]
-        starts = np.array([r[1] for r in row], "<u8") - ends
-        sizes = np.array([r[2] for r in row], "<u8")
-        coded = b""
-        if row:
-            coded = gzip.compress(np.concatenate([np.diff(keys, prepend=np.uint64(0)), starts, sizes]).tobytes())
-        start = len(body) + len(tail)
-        tail += coded
-        index += struct.pack("<QQ", start, start + len(coded))
-    path.write_bytes(index + body + tail)
-
-
-def minishard_of(folder, spec, id):
-    """Returns the minishard of a key: the only one with an index after tensorstore wrote the key."""
-    probe = folder / "probe"
-    shutil.rmtree(probe, ignore_errors=True)
-    probe.mkdir()
-    sharded(probe, spec, {id: b"x"})
-    words = np.frombuffer((probe / "0.shard").read_bytes(), "<u8", 2 << spec["minishard_bits"]).reshape(-1, 2)
-    shutil.rmtree(probe)
-    (found,) = np.flatnonzero(words[:, 0] != words[:, 1])
-    return int(found)
+    box = trimesh.creation.box(bounds=[[0] * 3, [last] * 3])
+    sides = box.face_normals.round()
+    is_border = (sides < 0) & (node == low) | (sides > 0) & (node == low + size - 1)
+    used, place = np.unique(box.faces[is_border.any(1)], return_inverse=True)
+    return box.vertices[used].astype(int), place.reshape(-1, 3)
 
 
 def space(scales, units):
@@ -339,10 +276,9 @@ def test_annotations(geometry, kind, is_sharded, relation, work, random, tell):
     ]
     named = {0: "soma", 3: "axon"}
     folder = work.folder / "annotations"
-    shutil.rmtree(folder, ignore_errors=True)
     writer = AnnotationWriter(space([4, 4, 40], ["nm"] * 3), geometry, relation, specs)
     given = {}
-    for id in random.permutation(IDS).tolist() * 1 + list(range(50)):
+    for id in random.permutation(IDS).tolist() + list(range(50)):
         if id in given:
             continue
         count = {"point": 1, "line": 2}.get(geometry, int(random.integers(2, 9)))

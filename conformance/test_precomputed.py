@@ -7,6 +7,7 @@ server are copied into a folder and read in the same way.
 """
 
 import functools
+import io
 import json
 import re
 import struct
@@ -23,8 +24,11 @@ import pytest
 import tensorstore as ts
 import trimesh
 from cloudvolume import CloudVolume
+from cloudvolume.datasource.precomputed.common import compressed_morton_code
+from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
 
 from created_cases import grid
+from surfaces import edge_counts
 
 TYPES = {
     "uint8": "<u1", "int8": "<i1", "uint16": "<u2", "int16": "<i2", "uint32": "<u4",
@@ -34,6 +38,11 @@ ALIGNED = [("uint32", "int32", "float32"), ("uint16", "int16"), ("uint8", "int8"
 POINTS = {"point": 1, "line": 2}
 
 
+def open_shards(folder, sharding):
+    base = f"file://{folder.resolve()}/"
+    return ts.KvStore.open({"driver": "neuroglancer_uint64_sharded", "metadata": sharding, "base": base}).result()
+
+
 class Index:
     """The values of a folder, as files or in shards."""
 
@@ -41,11 +50,7 @@ class Index:
         self.folder = layer / member["key"]
         self.sharding = member.get("sharding")
         if self.sharding and self.folder.exists():
-            self.store = ts.KvStore.open({
-                "driver": "neuroglancer_uint64_sharded",
-                "metadata": self.sharding,
-                "base": f"file://{self.folder.resolve()}/",
-            }).result()
+            self.store = open_shards(self.folder, self.sharding)
 
     def values(self):
         """Returns values by name, or by key in shards."""
@@ -88,16 +93,6 @@ class Layout:
         return dict(zip(ids.tolist(), records, strict=True))
 
 
-def morton(cell, shape):
-    code = out = 0
-    for bit in range(32):
-        for at, extent in zip(cell, shape):
-            if (extent - 1) >> bit:
-                code |= (at >> bit & 1) << out
-                out += 1
-    return code
-
-
 def same(a, b):
     return np.array_equal(a[0], b[0]) and (a[1] is None or a[1].tobytes() == b[1].tobytes())
 
@@ -110,10 +105,10 @@ def annotations(layer, is_sample=False):
     found = {}
     for level in info["spatial"]:
         shape = level["grid_shape"]
-        if level.get("sharding"):
-            cells = {morton(c, shape): c for c in np.ndindex(*shape)}
-        else:
-            cells = {"_".join(map(str, c)): c for c in np.ndindex(*shape)}
+        cells = list(np.ndindex(*shape))
+        names = (compressed_morton_code(cells, shape).tolist() if level.get("sharding")
+                 else ["_".join(map(str, cell)) for cell in cells])
+        cells = dict(zip(names, cells))
         assert len(cells) == np.prod(shape)
         here, longest = {}, 0
         for name, data in Index(layer, level).values().items():
@@ -433,21 +428,13 @@ class Manifest:
     """The manifest of a multi-resolution mesh, with its fragments."""
 
     def __init__(self, binary, data):
-        self.chunk, self.origin = np.frombuffer(binary, "<f4", 6).reshape(2, 3)
-        (n,) = struct.unpack_from("<I", binary, 24)
-        self.scales = np.frombuffer(binary, "<f4", n, 28)
-        offsets = np.frombuffer(binary, "<f4", 3 * n, 28 + 4 * n)
-        counts = np.frombuffer(binary, "<u4", n, 28 + 16 * n)
-        assert (np.diff(self.scales) > 0).all() and (self.scales > 0).all() and not offsets.any()
-        at, start, self.levels = 28 + 20 * n, 0, []
-        for count in counts.tolist():
-            words = np.frombuffer(binary, "<u4", 4 * count, at).reshape(4, count)
-            at += 16 * count
-            ends = start + np.cumsum(words[3].astype("<i8"))
-            starts = np.concatenate([[start], ends[:-1]])
-            start = int(ends[-1])
-            self.levels.append((words[:3].T.astype("<i8"), [data[a:b] for a, b in zip(starts, ends)]))
-        assert (at, start) == (len(binary), len(data)), "bytes follow the manifest or the fragments"
+        read = MultiLevelPrecomputedMeshManifest.from_binary(binary, 0)
+        self.chunk, self.origin = read.chunk_shape, read.grid_origin
+        assert (np.diff(read.lod_scales) > 0).all() and (read.lod_scales > 0).all() and not read.vertex_offsets.any()
+        assert sum(map(np.sum, read.fragment_offsets)) == len(data), "bytes follow the fragments"
+        rest = io.BytesIO(data)
+        fragments = [[rest.read(size) for size in sizes.tolist()] for sizes in read.fragment_offsets]
+        self.levels = [(nodes.astype("<i8"), data) for nodes, data in zip(read.fragment_positions, fragments)]
         for (nodes, fragments), (parents, _) in zip(self.levels, self.levels[1:]):
             stored = {tuple(node >> 1) for node, data in zip(nodes, fragments) if data}
             assert stored <= set(map(tuple, parents)), "a parent is missing"
@@ -469,8 +456,7 @@ def coarsening(tables):
 def check_level(manifest, level, positions, faces, last=65535):
     """Compares the triangles of a level with those of a query, and returns them in steps."""
     nodes, fragments = manifest.levels[level]
-    codes = [sum(((int(a) >> bit) & 1) << (3 * bit + axis) for axis, a in enumerate(node) for bit in range(20))
-             for node in nodes]
+    codes = compressed_morton_code(nodes, [1 << 20] * 3).tolist()
     assert codes == sorted(set(codes)), "not in Z order"
     points, corners, total = [], [], 0
     for node, data in zip(nodes, fragments):
@@ -500,11 +486,8 @@ def check_level(manifest, level, positions, faces, last=65535):
     # Each triangle has its corners in the lattice: the areas are equal but for the rounding.
     found = area(points * extent / last, corners)
     assert np.isclose(found, area(positions, faces), rtol=2e-3), (level, found, area(positions, faces))
-    edges = np.sort(np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]), 1)
     places = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
-    open_edges = np.unique(np.sort(places[edges], 1), axis=0, return_counts=True)[1] % 2
-    given = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), 1)
-    given = np.unique(given, axis=0, return_counts=True)[1] % 2
+    open_edges, given = edge_counts(places[corners]) % 2, edge_counts(faces) % 2
     assert given.any() or not open_edges.any(), "a closed surface has gaps"
     return manifest.origin + points * extent / last
 
