@@ -18,6 +18,11 @@ def paths():
     return [np.stack([1 + 4 * steps, 2 + steps, np.full(8, 3.0 * at + 1)], axis=1) for at in range(5)]
 
 
+def rows(positions):
+    """Returns positions in an order of their own."""
+    return sorted(map(tuple, np.asarray(positions, np.float32).tolist()))
+
+
 def edge_counts(faces):
     """Returns how often each edge of triangles occurs, in either direction."""
     edges = np.sort(trimesh.geometry.faces_to_edges(faces), 1)

@@ -5,7 +5,6 @@ The tests come from the source distribution on PyPI. `compat_plugin` puts zvf.co
 
 from __future__ import annotations
 
-import collections
 import json
 import os
 import re
@@ -13,6 +12,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+import pandas
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,25 +57,22 @@ def run(scratch: Path, python: Path, files: list[str]) -> dict[str, tuple[str, l
     return json.loads(results.read_text())
 
 
+def column(outcome: str, calls: list[str]) -> str:
+    if outcome != "passed":
+        return outcome
+    return "engine and package" if "package" in calls else "engine" if "engine" in calls else "no geometry"
+
+
 def table(results: dict[str, tuple[str, list[str]]]) -> str:
-    columns = ["engine", "engine and package", "no geometry", "skipped", "failed"]
-    rows: dict[str, collections.Counter[str]] = {}
-    for test, (outcome, calls) in results.items():
-        if outcome != "passed":
-            column = outcome
-        elif "package" in calls:
-            column = "engine and package"
-        else:
-            column = "engine" if "engine" in calls else "no geometry"
-        rows.setdefault(test.split("::")[0].removeprefix("tests/"), collections.Counter())[column] += 1
-    lines = [f"| file | tests | {' | '.join(columns)} |", f"|---|{'---:|' * (len(columns) + 1)}"]
-    total: collections.Counter[str] = collections.Counter()
-    for file, row in sorted(rows.items()):
-        total += row
-        cells = [str(row[column] or "") for column in columns]
-        lines.append(f"| `{file}` | {row.total()} | {' | '.join(cells)} |")
-    cells = [str(total[column]) for column in columns]
-    lines.append(f"| **all** | {total.total()} | {' | '.join(cells)} |")
+    columns = ["tests", "engine", "engine and package", "no geometry", "skipped", "failed"]
+    files = [f"`{test.split('::')[0].removeprefix('tests/')}`" for test in results]
+    counts = pandas.crosstab(files, [column(*result) for result in results.values()])
+    counts.loc["**all**"] = counts.sum()
+    counts["tests"] = counts.sum(axis=1)
+    lines = [f"| file | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
+    for file, row in counts.reindex(columns=columns, fill_value=0).iterrows():
+        cells = (str(count) if count or file == "**all**" else "" for count in row)
+        lines.append(f"| {file} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ import pytest
 from zarr_vectors.types.meshes import write_mesh
 
 from program import require
-from surfaces import grid, paths
+from surfaces import grid, paths, rows
 
 # The rule that reports rows of a lost order.
 LOST = "ZV-L3-018"
@@ -51,10 +51,6 @@ def decoded(store):
         if faces is not None and len(faces):
             corners.append(points[np.asarray(faces)])
     return np.concatenate(positions), np.concatenate(corners) if corners else np.zeros((0, 3, 3))
-
-
-def rows(positions):
-    return sorted(map(tuple, np.asarray(positions, np.float32).tolist()))
 
 
 def shapes(corners):

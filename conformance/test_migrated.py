@@ -23,6 +23,7 @@ from zarr_vectors.validate import validate
 
 from corpus import TESTDATA
 from program import differences
+from recorded import key as key_of
 
 ARCHIVES = ["zvf-06", "zvf-07", "zvf-08"]
 END = ".expected.json"
@@ -40,10 +41,6 @@ def plain(value):
     if isinstance(value, bytes):
         return value.hex()
     return value
-
-
-def coords(key):
-    return tuple(int(one) for one in key.split("."))
 
 
 class Store:
@@ -75,7 +72,7 @@ class Store:
         level = building.get_resolution_level(self.root, number)
         chunks = {tuple(one) for one in recorded["chunk_keys"]}
         empty = {
-            coords(key)
+            key_of(key)
             for key, one in recorded["chunks"].items()
             if isinstance(one["vertices"], list) and not any(map(len, one["vertices"]))
         }
@@ -83,14 +80,14 @@ class Store:
         self.same(f"{number}: chunks", sorted(found), sorted(chunks - empty))
         dtype = low.vertices_dtype(level)
         for key, one in recorded["chunks"].items():
-            if not isinstance(one["vertices"], list) or coords(key) in empty:
+            if not isinstance(one["vertices"], list) or key_of(key) in empty:
                 continue
-            read = building.read_chunk_vertices(level, coords(key), dtype=dtype, ndim=self.axes)
+            read = building.read_chunk_vertices(level, key_of(key), dtype=dtype, ndim=self.axes)
             self.same(f"{number}: vertices of {key}", read, one["vertices"])
         for name, one in recorded.get("vertex_attributes", {}).items():
             for key, values in one["chunks"].items():
                 if isinstance(values, list):
-                    read = building.read_chunk_attributes(level, name, coords(key))
+                    read = building.read_chunk_attributes(level, name, key_of(key))
                     self.same(f"{number}: {name} of {key}", flat(read), flat(values))
         self.objects(number, level, recorded)
         self.links(number, level, recorded)
@@ -134,7 +131,7 @@ class Store:
             given, widths = [], set()
             for key, groups in inside.get(delta, {}).get("chunks", {}).items():
                 rows = [row for group in groups for row in group]
-                given += [[[list(coords(key)), end] for end in row] for row in rows]
+                given += [[[list(key_of(key)), end] for end in row] for row in rows]
                 widths |= {len(row) for row in rows}
             records = between.get(delta, {}).get("records", [])
             if widths and records and len(records[0]) not in widths:

@@ -13,12 +13,13 @@ import pytest
 
 import compare
 import created_twin
+import examples
 import test_created
-from content import Content, queries, response
+from content import queries, response
 from created_cases import NUMBERS, Case, cloud, edges, generator, grid, numbers, tree, walks, words
 from program import differences
 from run import HERE, Runner
-from serving import rows, told
+from serving import told
 
 CASES = 40
 REPORT = ("random stores: {stores} of zvf create with {values} values read by the reference, {cells} cells equal to "
@@ -153,33 +154,10 @@ def random_case(random):
 
 def content(case):
     """Returns the content of a case in the form of the protocol."""
-    shape = "paths" if case.is_paths() else "links" if case.is_linked() else "points"
-    found = Content(shape, "xyzw"[: case.axes])
-    found.positions = rows(case.stored())
-    own = case.own()
-    if case.is_paths():
-        of = {int(one): path.tolist() for one, path in zip(own, case.paths())}
-        owners = np.repeat(own, np.diff(case.part_offsets))
-    elif own is not None:
-        of = {int(one): np.flatnonzero(own == one).tolist() for one in np.unique(own)}
-        owners = own
-    if own is not None:
-        found.own([(int(one), of.get(int(one), [])) for one in case.ids()])
-        for name, values in case.object.items():
-            values, present = case.table(values)
-            found.object[name] = [one if there else None for one, there in zip(told(values), present)]
-        if case.group_count():
-            numbers = range(case.group_count())
-            found.groups = [list(map(int, case.groups.get(number, []))) for number in numbers]
-            found.group = {name: told(values) for name, values in case.group.items()}
-        described = {int(one): row for row, one in enumerate(case.described())}
-        for name, values in case.fragment.items():
-            found.fragment[name] = told(values[[described[int(one)] for one in owners]])
-    found.vertex = {name: told(values) for name, values in case.vertex.items()}
-    if case.links is not None:
-        found.links = case.links.tolist()
-        found.link = {name: told(values) for name, values in case.link.items()}
-    return found
+    shape, arrays = "paths" if case.is_paths() else "links" if case.is_linked() else "points", case.arrays()
+    if case.is_linked():
+        arrays["object_ids"] = case.own()
+    return examples.content(shape, arrays, "xyzw"[: case.axes])
 
 
 def of_twin(case, level):

@@ -26,7 +26,7 @@ from zarr_vectors.types.polylines import read_polylines, write_polylines
 from zarr_vectors.validate import validate
 
 from program import require
-from surfaces import grid, paths
+from surfaces import grid, paths, rows
 
 CHUNKS = (10.0, 10.0, 10.0)
 BOUNDS = ([0.0] * 3, [40.0] * 3)
@@ -58,11 +58,7 @@ def of_package(kind, store):
         positions = np.concatenate([part for path in read["polylines"] for part in parts(path)])
     else:
         positions = read["positions" if "positions" in read else "vertices"]
-    return sorted(map(tuple, np.asarray(positions, np.float32).tolist()))
-
-
-def rows(positions):
-    return sorted(map(tuple, positions.astype(np.float32).tolist()))
+    return rows(positions)
 
 
 def findings(store):
