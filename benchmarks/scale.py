@@ -4,15 +4,18 @@
     python scale.py streamlines 1e7 1e8 [--workers 2] [--folder FOLDER]
     python scale.py skeletons 1e6 1e7 [--folder FOLDER]
     python scale.py chunks 1e4 1e5 1e6 [--folder FOLDER]
+    python scale.py overhead
 
 `points` and `streamlines` create stores of generated geometry in shares, which are never in memory
 together, with coarser levels, check them to level 3 and query them. `skeletons` does the same in
 one process, which holds the input. `chunks` opens and queries stores of one point in each chunk.
+`overhead` fails if a small query from Python takes longer than docs/python.md says.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import resource
 import shutil
@@ -33,10 +36,11 @@ BATCH = 500_000
 MEMORY = 256 << 20
 MAX_RESIDENT = 2 << 30
 LEVEL = 3
-
-
+# Vertices of a path and of an object.
 PATH = 50
-"""Vertices of a path and of an object."""
+# Rounds of small queries, queries of a round, and the microseconds that Python adds to each, as documented.
+ROUNDS, LOOPS, MAX_OVERHEAD = 500, 20, 30.0
+SPAWN = multiprocessing.get_context("spawn")
 
 
 def clusters(numbers: np.random.Generator, count: int) -> dict[str, Any]:
@@ -98,6 +102,11 @@ def measured(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, int
     return result, after - before, peak
 
 
+def processes(count: int) -> ProcessPoolExecutor:
+    """Start new processes, each of which has a peak of its own."""
+    return ProcessPoolExecutor(count, mp_context=SPAWN)
+
+
 def fill(plan: zvf.TaskPlan, kind: str, share: int, rows: int) -> bool:
     return plan.fill(share, batches(kind, share, rows))
 
@@ -138,25 +147,21 @@ def create(kind: str, store: Path, vertices: int, workers: int) -> Measures:
     costs = Measures(vertices)
     shares = -(-vertices // SHARE)
     rows = [min(SHARE, vertices - SHARE * share) for share in range(shares)]
-    spawn = multiprocessing.get_context("spawn")
-    # New processes for each phase, so that each has a peak of its own.
-    def pool() -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(workers, mp_context=spawn)
     plan = zvf.plan_shares(store, shares, kind=kind, tasks=4 * workers, memory=MEMORY)
-    with pool() as started:
+    with processes(workers) as started:
         calls = [(fill, plan, kind, share, rows[share]) for share in range(shares)]
         costs.pool(started, "fill", calls)
     plan = costs.here("join surveys", plan.advance)
-    with pool() as started:
+    with processes(workers) as started:
         costs.pool(started, "divide", [(run, plan, task) for task in range(plan.tasks)])
     plan = costs.here("join divisions", plan.advance)
-    with pool() as started:
+    with processes(workers) as started:
         costs.pool(started, "write", [(run, plan, task) for task in range(plan.tasks)])
     report = costs.here("commit", plan.commit)
     assert report["vertices"] == vertices, report
     while (plan := zvf.plan_pyramid(store, tasks=4 * workers)).tasks:
         name = f"level {plan.level}"
-        with pool() as started:
+        with processes(workers) as started:
             costs.pool(started, name, [(run, plan, task) for task in range(plan.tasks)])
         costs.here(f"{name}, commit", plan.commit)
     return costs
@@ -198,14 +203,13 @@ def stores(kind: str, folder: Path, counts: list[int], workers: int) -> None:
         else:
             costs = create(kind, store, count, workers)
         # In a process of its own, whose peak is that of reading.
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        with processes(1) as pool:
             pool.submit(check, store, costs).result()
         shutil.rmtree(store)
 
 
 def chunks(folder: Path, counts: list[int]) -> None:
     print("| chunks | work | CPU s | peak MiB | requests | bytes |\n|---|---|---|---|---|---|")
-    spawn = multiprocessing.get_context("spawn")
     for count in counts:
         side = round(count ** (1 / 3))
         store = folder / f"chunks-{side**3}.zv"
@@ -214,7 +218,7 @@ def chunks(folder: Path, counts: list[int]) -> None:
         zvf.create(store, kind="points", positions=at, vertex={"q": at[:, 0]},
                    chunk_shape=(1, 1, 1), sharding=(32, 32, 32))
         for work in ("nothing", "open", "box", "explain"):
-            with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+            with processes(1) as pool:
                 cpu, peak, activity = pool.submit(opened, str(store), work).result()
             made = f"{activity.get('requests', 0):,} | {activity.get('bytes_read', 0):,}"
             print(f"| {side**3:,} | {work} | {cpu:.3f} | {peak / 2**20:.0f} | {made} |", flush=True)
@@ -236,10 +240,55 @@ def opened(store: str, work: str) -> tuple[float, int, dict[str, int]]:
     return after - before, peak, activity
 
 
+def overhead(folder: Path) -> None:
+    """Print the time of small queries from Rust and from Python, from the call to the arrays.
+
+    Both run in turns in this process, so that other load meets both. The tenth percentile of many short rounds
+    leaves out those that other load interrupted.
+    """
+    place = np.zeros((1, 3), np.float32)
+    names = [f"a{at}" for at in range(10)]
+    values = {name: np.zeros(1, np.float32) for name in names}
+    zvf.create(folder / "point.zv", kind="points", positions=place)
+    zvf.create(folder / "columns.zv", kind="points", positions=place, vertex=values)
+    zvf.create(
+        folder / "path.zv", kind="streamlines", positions=np.eye(3, dtype=np.float32),
+        part_offsets=[0, 3], vertex={"fa": [1, 2, 3]}, object={"length": [1]}, groups={0: [0]},
+    )
+    zvf.create(
+        folder / "face.zv", kind="mesh", positions=np.eye(3, dtype=np.float32), links=[[0, 1, 2]],
+        object_ids=[0, 0, 0], vertex={"fa": [1, 2, 3]},
+    )
+    box: dict[str, Any] = {"bbox": ((0, 0, 0), (1, 1, 1))}
+    queries: dict[str, tuple[str, dict[str, Any]]] = {
+        "a point in a box": ("point.zv", box),
+        "a point with ten attributes in a box": ("columns.zv", box),
+        "a path by its id": ("path.zv", {"objects": 0}),
+        "a path by a predicate": ("path.zv", {"where": "fa > 2 and length < 5", "select": ["fa"]}),
+        "a face in a box": ("face.zv", box),
+    }
+    print("| query | Rust, µs | Python, µs | overhead, µs |\n|---|---:|---:|---:|")
+    for name, (path, query) in queries.items():
+        store = zvf.open(folder / path)
+        store.query(**query)
+        rust, python = [], []
+        gc.collect()
+        for _ in range(ROUNDS):
+            rust.append(store._raw.time_query(query, LOOPS))
+            start = time.perf_counter()
+            for _ in range(LOOPS):
+                store.query(**query)
+            python.append(time.perf_counter() - start)
+        micro = 1e6 / LOOPS
+        inside, whole = (micro * float(np.quantile(times, 0.1)) for times in (rust, python))
+        print(f"| {name} | {inside:.1f} | {whole:.1f} | {whole - inside:.1f} |", flush=True)
+        assert whole - inside < MAX_OVERHEAD, name
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=[*SHAPES, "chunks"])
-    parser.add_argument("counts", type=float, nargs="+")
+    parser.add_argument("what", choices=[*SHAPES, "chunks", "overhead"])
+    parser.add_argument("counts", type=float, nargs="*")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
@@ -247,6 +296,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         if given.what == "chunks":
             chunks(Path(folder), counts)
+        elif given.what == "overhead":
+            overhead(Path(folder))
         else:
             stores(given.what, Path(folder), counts, given.workers)
 

@@ -16,6 +16,7 @@ import json
 import numpy as np
 import pytest
 import zarr
+from zarr_vectors.encoding.fragments import decode_fragments, encode_fragments
 from zarr_vectors.types.points import read_points
 
 import created_twin
@@ -23,8 +24,6 @@ from created_cases import CASES, built
 from created_reads import Reads
 from program import differences
 
-# Length in bytes of the header of a fragment index.
-HEADER = 16
 OLDER = """
 points_plain points_2d_bins points_attributes points_zstd points_sharded_zstd lines_2d streamlines graph_3d
 skeleton_one mesh_triangles
@@ -91,7 +90,7 @@ def test_older(name, profile, zvf, tmp_path, seed, report):
         report["arrays"] += 1
     columns = {"vertices": [], **{f"vertex_attributes/{one}": [] for one in case.vertex}}
     for chunk in sorted(root["0/vertex_fragments"].array_keys()):
-        rows = vertex_rows(root[f"0/vertex_fragments/{chunk}"][...].tobytes())
+        rows = max(map(sum, ranges(root[f"0/vertex_fragments/{chunk}"][...].tobytes())), default=0)
         for family, found in columns.items():
             found.append(older_cell(root, family, chunk, rows, profile))
     numbers = {family: b"".join(cells) for family, cells in columns.items()}
@@ -106,12 +105,10 @@ def test_older(name, profile, zvf, tmp_path, seed, report):
         assert numbers[family] == values.tobytes(), f"{family} is not what went in"
 
 
-def vertex_rows(index):
-    """Returns the rows of the ranges in a fragment index; all fragments are ranges."""
-    fragments = int.from_bytes(index[8:12], "little")
-    words = (fragments + 63) // 64 * 8
-    table = np.frombuffer(index, "<i8", 2 * fragments, HEADER + words).reshape(-1, 2)
-    return int(table.sum(axis=1).max(initial=0))
+def ranges(index):
+    """Returns the ranges of a fragment index; all fragments are ranges."""
+    index = decode_fragments(index)
+    return [index.range(fragment) for fragment in range(len(index))]
 
 
 def older_cell(root, family, chunk, rows, profile):
@@ -124,18 +121,6 @@ def older_cell(root, family, chunk, rows, profile):
     return array[tuple(at - start for at, start in zip(coords, origin))][:rows].tobytes()
 
 
-def without_empty(index):
-    """Returns a fragment index of ranges without those that have no rows."""
-    fragments = int.from_bytes(index[8:12], "little")
-    words = (fragments + 63) // 64 * 8
-    ranges = np.frombuffer(index, "<i8", 2 * fragments, HEADER + words).reshape(-1, 2)
-    ranges = ranges[ranges[:, 1] > 0]
-    bits = np.zeros((len(ranges) + 63) // 64 * 64, bool)
-    bits[:len(ranges)] = True
-    header = index[:8] + np.array([len(ranges)] * 2, "<u4").tobytes()
-    return header + np.packbits(bits, bitorder="little").tobytes() + ranges.astype("<i8").tobytes() + bytes(4)
-
-
 def test_bins_without_points(zvf, tmp_path):
     """The package takes the number of a fragment as that of its bin, so empty bins need fragments."""
     points = np.array([[1, 1], [19, 19]], "f4")
@@ -146,7 +131,7 @@ def test_bins_without_points(zvf, tmp_path):
     assert read() == [[19, 19]]
     array = zarr.open_array(str(store / "0/vertex_fragments"), mode="r+")
     cells = array[...]
-    cells[0, 0] = without_empty(bytes(cells[0, 0]))
+    cells[0, 0] = encode_fragments([one for one in ranges(bytes(cells[0, 0])) if one[1] > 0])
     array[...] = cells
     assert read() == [], "the package finds the points: write no fragments of empty bins"
     # zvf reads both forms.

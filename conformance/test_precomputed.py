@@ -12,8 +12,6 @@ import json
 import re
 import struct
 import subprocess
-import urllib.error
-import urllib.request
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +19,7 @@ from pathlib import Path
 import DracoPy
 import numpy as np
 import pytest
+import requests
 import tensorstore as ts
 import trimesh
 from cloudvolume import CloudVolume
@@ -236,13 +235,9 @@ def served_ids(info, truth):
 
 def get(url):
     """Returns the response of a server; `None` if it has no such file."""
-    try:
-        with urllib.request.urlopen(url, timeout=120) as response:
-            return response.read()
-    except urllib.error.HTTPError as error:
-        if error.code == 404:
-            return None
-        raise AssertionError(f"{url}: {error.code} {error.read()}") from error
+    response = requests.get(url, timeout=120)
+    assert response.status_code in (200, 404), f"{url}: {response.status_code} {response.text}"
+    return response.content if response.ok else None
 
 
 def copy(url, out, names):
@@ -288,11 +283,10 @@ def check_ranges(url, data):
     """Compares parts of a file with the whole, as a viewer requests them."""
     third = len(data) // 3
     for start, end in [(0, 1), (third, 2 * third), (len(data) - 1, len(data))]:
-        request = urllib.request.Request(url, headers={"Range": f"bytes={start}-{end - 1}"})
-        with urllib.request.urlopen(request, timeout=120) as response:
-            assert response.status == 206
-            assert response.headers["Content-Range"] == f"bytes {start}-{end - 1}/{len(data)}"
-            assert response.read() == data[start:end], url
+        response = requests.get(url, headers={"Range": f"bytes={start}-{end - 1}"}, timeout=120)
+        assert response.status_code == 206
+        assert response.headers["Content-Range"] == f"bytes {start}-{end - 1}/{len(data)}"
+        assert response.content == data[start:end], url
 
 
 class Serving:

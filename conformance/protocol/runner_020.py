@@ -40,8 +40,7 @@ def response(store, number, query):
     if query["shape"] == "points":
         return points(store, terms, children(folder, "vertex_attributes"))
     if query["shape"] == "paths":
-        reader = lines if kinds and kinds[0] == "line" else polylines
-        return reader(store, level, query, terms, box)
+        return paths(store, level, query, terms, box, kinds[0] if kinds else None)
     if "group_ids" in terms:
         raise Unsupported("no reader of links takes groups")
     if kinds[0] == "mesh":
@@ -86,23 +85,17 @@ def object_ids(level, query):
     return ids_of(level) or []
 
 
-def polylines(store, level, query, terms, box):
-    """Reads each object separately, because the reader does not return the object of a path."""
-    paths, terms = [], {key: terms[key] for key in ("level", "bbox") if key in terms}
-    for id in object_ids(level, query):
+def paths(store, level, query, terms, box, kind):
+    """Reads each object separately, because the readers do not return the object of a path."""
+    terms = {key: terms[key] for key in ("level", "bbox") if key in terms}
+
+    def read(id):
+        if kind == "line":
+            return read_lines(store, object_ids=[id], **terms)["endpoints"]
         found = read_polylines(store, object_ids=[id], **terms)["polylines"]
-        paths += [(id, np.concatenate(pieces), {}) for pieces in found if len(pieces)]
-    response = of_paths(paths, [], box)
-    del response["vertex"]
-    return response
+        return [np.concatenate(pieces) for pieces in found if len(pieces)]
 
-
-def lines(store, level, query, terms, box):
-    paths, terms = [], {key: terms[key] for key in ("level", "bbox") if key in terms}
-    for id in object_ids(level, query):
-        found = read_lines(store, object_ids=[id], **terms)["endpoints"]
-        paths += [(id, ends, {}) for ends in found]
-    response = of_paths(paths, [], box)
+    response = of_paths([(id, path, {}) for id in object_ids(level, query) for path in read(id)], [], box)
     del response["vertex"]
     return response
 
