@@ -30,6 +30,23 @@ import zipfile
 RUNS = 3
 LONG = 15
 MEMORY = 256 << 20
+# Files, and the tasks of other programs with them.
+FORMATS = {
+    "tracts.trk": "nibabel_eager nibabel_lazy nibabel_copy zvtools",
+    "tracts.tck": "nibabel_eager nibabel_lazy nibabel_copy zvtools",
+    "tracts.trx": "trx_read trx_copy",
+    "cloud.las": "laspy_read laspy_copy",
+    "cloud.laz": "laspy_read laspy_copy",
+    "surface.ply": "trimesh_read trimesh_copy",
+    "surface.obj": "trimesh_read trimesh_copy",
+    "surface.stl": "trimesh_read trimesh_copy",
+    "surface.gii": "nibabel_surface nibabel_surface_copy",
+    "surface.pial": "nibabel_freesurfer",
+    "neurons": "navis_read",
+    "network.graphml": "networkx_read",
+    "network.geff": "geff_read",
+    "roads.geoparquet": "geopandas_read geopandas_copy",
+}
 # Formats that zvf only reads, and formats without a floor.
 READ_ONLY = {"surface.pial", "network.graphml", "network.geff"}
 WITHOUT_FLOOR = {"network.graphml", "network.geff", "roads.geoparquet"}
@@ -216,8 +233,9 @@ def theirs(task, path, out):
     print(json.dumps({"seconds": seconds, "processor": busy, "peak": (peak - before) << 10}))
 
 
-def process(words, is_timed=False):
-    """Runs a process, and returns its time in seconds, or the time that it prints, its processor time and the peak of its memory."""
+def process(words):
+    """Runs a process, and returns its time in seconds, its processor time and the peak of its memory, or instead the
+    figures that it prints."""
     start = time.perf_counter()
     child = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     text = child.stdout.read().decode()
@@ -225,9 +243,9 @@ def process(words, is_timed=False):
     seconds = time.perf_counter() - start
     if status:
         raise RuntimeError(f"{words}: {text}")
-    if is_timed:
-        seconds = json.loads(text)["seconds"]
-    return {"seconds": seconds, "processor": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss << 10}
+    said = next((json.loads(line) for line in reversed(text.splitlines()) if line.startswith("{")), {})
+    found = {"seconds": seconds, "processor": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss << 10}
+    return {figure: said.get(figure, value) for figure, value in found.items()}
 
 
 def remove(path):
@@ -236,7 +254,7 @@ def remove(path):
     path.unlink(missing_ok=True)
 
 
-def in_turns(folder, tasks):
+def in_turns(tasks):
     """Runs tasks in turns, and returns the least figures of each."""
     best = {}
     for _ in range(RUNS):
@@ -244,12 +262,7 @@ def in_turns(folder, tasks):
             if name in best and best[name]["seconds"] > LONG:
                 continue
             remove(out)
-            if words[0] == "theirs":
-                words = [sys.executable, __file__, *words]
-                done = subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True)
-                found = json.loads(done.stdout.splitlines()[-1])
-            else:
-                found = process(words, name == "read")
+            found = process(words)
             least = best.setdefault(name, found)
             best[name] = {figure: min(found[figure], least[figure]) for figure in found}
     return best
@@ -264,56 +277,33 @@ def main(folder, zvf, read, vertices, names):
     if zvtools.exists():
         print(f"start of zvtools: {process([zvtools, '--version'])['seconds']:.2f} s")
     print()
-    peers = {
-        "tracts.trk": ["nibabel_eager", "nibabel_lazy", "nibabel_copy"],
-        "tracts.tck": ["nibabel_eager", "nibabel_lazy", "nibabel_copy"],
-        "tracts.trx": ["trx_read", "trx_copy"],
-        "cloud.las": ["laspy_read", "laspy_copy"],
-        "cloud.laz": ["laspy_read", "laspy_copy"],
-        "surface.ply": ["trimesh_read", "trimesh_copy"],
-        "surface.obj": ["trimesh_read", "trimesh_copy"],
-        "surface.stl": ["trimesh_read", "trimesh_copy"],
-        "surface.gii": ["nibabel_surface", "nibabel_surface_copy"],
-        "surface.pial": ["nibabel_freesurfer"],
-        "neurons": ["navis_read"],
-        "network.graphml": ["networkx_read"],
-        "network.geff": ["geff_read"],
-        "roads.geoparquet": ["geopandas_read", "geopandas_copy"],
-    }
     report = folder / "files.json"
     results = json.loads(report.read_text())["results"] if names and report.exists() else {}
-    for name, tasks in peers.items():
-        if names and name not in names:
-            continue
-        source = folder / name
+    for name in names or FORMATS:
+        tasks, source = FORMATS[name].split(), folder / name
         ending = source.suffix or ".swc"
         store, back, copy = folder / "ours.zv", folder / f"back{ending}", folder / f"copy{ending}"
-        their_copy, their_store = folder / f"theirs{ending}", folder / "theirs.zv"
-        quiet = ["--quiet"]
+        their_copy, their_store, none = folder / f"theirs{ending}", folder / "theirs.zv", folder / "none"
+        other = lambda task: [sys.executable, __file__, "theirs", task, source, their_copy]
         runs = {
-            "read": ([read, source], folder / "none"),
-            "create": ([zvf, "create", store, "--from", source, "--memory", MEMORY, *quiet], store),
-            "query": ([zvf, "query", store, "-o", back, *quiet], back),
-            "convert": ([zvf, "convert", source, copy, *quiet], copy),
-            "floor": (["theirs", "floor", source, "-"], folder / "none"),
+            "read": ([read, source], none),
+            "create": ([zvf, "create", store, "--from", source, "--memory", MEMORY, "--quiet"], store),
+            "query": ([zvf, "query", store, "-o", back, "--quiet"], back),
+            "convert": ([zvf, "convert", source, copy, "--quiet"], copy),
+            "floor": (other("floor"), none),
+            **{task: (other(task), their_copy) for task in tasks},
         }
-        if name in READ_ONLY:
-            del runs["query"], runs["convert"]
-        if name in WITHOUT_FLOOR:
-            del runs["floor"]
-        runs |= {task: (["theirs", task, source, their_copy], their_copy) for task in tasks}
-        if name in ("tracts.trk", "tracts.tck") and zvtools.exists():
-            words = [zvtools, "convert", source, their_store, "--chunk-shape", "32,32,32", "--overwrite"]
-            runs["zvtools"] = (words, their_store)
-        found = in_turns(folder, runs)
-        results[name] = found
+        words = [zvtools, "convert", source, their_store, "--chunk-shape", "32,32,32", "--overwrite"]
+        runs |= {"zvtools": (words, their_store)} if "zvtools" in tasks else {}
+        left_out = {"query": name in READ_ONLY, "convert": name in READ_ONLY, "floor": name in WITHOUT_FLOOR,
+                    "zvtools": not zvtools.exists()}
+        found = results[name] = in_turns({task: run for task, run in runs.items() if not left_out.get(task)})
         size = sum(file.stat().st_size for file in source.iterdir()) if source.is_dir() else source.stat().st_size
         print(f"{name}, {size >> 20} MiB, load {os.getloadavg()[0]:.1f}")
         for task, one in found.items():
             print(f"  {task:14} {one['seconds']:9.3f} s {one['processor']:9.3f} s of processors {one['peak'] >> 20:7} MiB")
-        for task in [*tasks, *(extra for extra in ("zvtools", "floor") if extra in found)]:
-            of_task = {"zvtools": "create", "floor": "read"}
-            ours = of_task.get(task, "convert" if task.endswith("copy") else "read")
+        for task in (task for task in [*tasks, "floor"] if task in found):
+            ours = "create" if task == "zvtools" else "convert" if task.endswith("copy") else "read"
             elapsed, busy = (found[task][of] / found[ours][of] for of in ("seconds", "processor"))
             print(f"  {ours} against {task}: {elapsed:.2f}x elapsed, {busy:.2f}x of processors")
         for leftover in (store, back, copy, their_copy, their_store):
