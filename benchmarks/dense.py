@@ -75,30 +75,31 @@ def selections(shape):
             start[axis], stop[axis] = at, at + 1
             planes.append((start, stop))
         yield f"plane {axis}", planes
-    boxes = []
-    for _ in range(SELECTIONS):
-        start = [int(random.integers(n - 10)) for n in shape]
-        boxes.append((start, [a + 10 for a in start]))
-    yield "10³ box", boxes
-    points = []
-    for _ in range(SELECTIONS):
-        start = [int(random.integers(n)) for n in shape]
-        points.append((start, [a + 1 for a in start]))
-    yield "point", points
+    for name, size in (("10³ box", 10), ("point", 1)):
+        starts = [[int(random.integers(n - size + 1)) for n in shape] for _ in range(SELECTIONS)]
+        yield name, [(start, [a + size for a in start]) for start in starts]
     yield "whole", [([0] * len(shape), list(shape))] * 3
 
 
-class Blosc2:
+class Zarr:
+    name = f"zarr-python {zarr.__version__}"
+    has_into = False
+    most = SELECTIONS
+
+    def __init__(self, path, threads):
+        self.array = zarr.open_array(path, mode="r")
+
+    def get(self, start, stop):
+        return self.array[tuple(slice(a, b) for a, b in zip(start, stop))]
+
+
+class Blosc2(Zarr):
     name = f"python-blosc2 {blosc2.__version__}"
     has_into = True
-    most = SELECTIONS
 
     def __init__(self, path, threads):
         self.array = blosc2.open(str(path), mode="r", dparams={"nthreads": threads})
         self.dtype = self.array.dtype
-
-    def get(self, start, stop):
-        return self.array[tuple(slice(a, b) for a, b in zip(start, stop))]
 
     def put(self, start, stop, room):
         self.array.get_slice_numpy(room, (start, stop))
@@ -116,18 +117,6 @@ class Tet:
     def get(self, start, stop):
         axes = [tet.axis_slice(a, b) for a, b in zip(start, stop)]
         return np.array(self.file.read_numpy("a", axes))
-
-
-class Zarr:
-    name = f"zarr-python {zarr.__version__}"
-    has_into = False
-    most = SELECTIONS
-
-    def __init__(self, path, threads):
-        self.array = zarr.open_array(path, mode="r")
-
-    def get(self, start, stop):
-        return self.array[tuple(slice(a, b) for a, b in zip(start, stop))]
 
 
 def write(ours, folder, name, kind, shape, chunks, blocks):
@@ -156,14 +145,11 @@ def write(ours, folder, name, kind, shape, chunks, blocks):
 def theirs(peer, boxes, into):
     times = []
     for start, stop in boxes:
-        room = np.ones([b - a for a, b in zip(start, stop)], peer.dtype) if into else None
-        before = time.perf_counter()
-        if into:
-            peer.put(start, stop, room)
-        else:
-            room = peer.get(start, stop)
+        room = [np.ones([b - a for a, b in zip(start, stop)], peer.dtype)] if into else []
+        read, before = peer.put if into else peer.get, time.perf_counter()
+        made = read(start, stop, *room)
         times.append((time.perf_counter() - before) * 1e6)
-        del room
+        del made, room
     return times
 
 

@@ -13,9 +13,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -99,33 +98,32 @@ class Server:
         assert self.process.wait() == 0, "the server did not end well"
 
 
-def client(host, paths, first, clients, end, times, failed):
-    """Repeats requests over one connection. Clients begin at different places and take strides that differ."""
+def client(host, paths, first, clients, end):
+    """Repeats requests over one connection, and returns their times and the number of failures. Clients begin at
+    different places and take strides that differ."""
     connection = http.client.HTTPConnection(host, timeout=120)
-    at, stride = first * len(paths) // clients, 2 * first + 1
+    at, stride, times, failed = first * len(paths) // clients, 2 * first + 1, [], 0
     while time.time() < end:
         begun = time.perf_counter()
         try:
             connection.request("GET", paths[at % len(paths)])
             response = connection.getresponse()
             response.read()
-            (times if response.status == 200 else failed).append(time.perf_counter() - begun)
-        except OSError as error:
-            failed.append(error)
+            if response.status == 200:
+                times.append(time.perf_counter() - begun)
+            else:
+                failed += 1
+        except OSError:
+            failed += 1
             connection.close()
         at += stride
+    return times, failed
 
 
 def group(host, paths, numbers, clients, end):
     """Runs some of the clients, a thread each."""
-    times, failed = [], []
-    threads = [threading.Thread(target=client, args=(host, paths, number, clients, end, times, failed))
-               for number in numbers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return times, len(failed)
+    with ThreadPoolExecutor(len(numbers)) as pool:
+        return list(pool.map(lambda number: client(host, paths, number, clients, end), numbers))
 
 
 def load(server, paths, clients, seconds):
@@ -133,7 +131,7 @@ def load(server, paths, clients, seconds):
     end, groups = time.time() + seconds, min(PROCESSES, clients)
     with ProcessPoolExecutor(groups) as pool:
         jobs = [pool.submit(group, server.host, paths, range(at, clients, groups), clients, end) for at in range(groups)]
-        done = [job.result() for job in jobs]
+        done = list(itertools.chain(*(job.result() for job in jobs)))
     times = sorted(itertools.chain(*(times for times, _ in done)))
     assert times, "no request succeeded"
     p50, p95 = (times[(len(times) - 1) * share // 100] * 1e3 for share in (50, 95))

@@ -192,9 +192,10 @@ def is_permuted(offsets, given):
 def placements(given, records, width):
     """Yields where the reference stores links: segment, chunk, offsets of the ends, whether rows have a permutation
     code, and the rows."""
-    dims, chunks = len(given["scale_source"]), lambda record: [(tuple(end["chunk"]), end["vertex"]) for end in record]
+    dims = len(given["scale_source"])
+    records = [[(tuple(end["chunk"]), end["vertex"]) for end in record] for record in records]
     buckets = partition_records_by_offset(
-        list(map(chunks, records)), width, dims, scale_src=given["scale_source"], scale_trg=given["scale_target"],
+        records, width, dims, scale_src=given["scale_source"], scale_trg=given["scale_target"],
         directed=given["directed"], store=given["store"], cross_level=given["delta"] != 0)
     for (segment, source), rows in buckets.items():
         offsets = parse_offsets(segment, sid_ndim=dims, link_width=width)

@@ -32,7 +32,7 @@ class LevelReader:
     """Reads a level of a store of a case; `differ` receives differences."""
 
     def __init__(self, case, path, number, differ):
-        self.case, self.path, self.differ, self.values = case, str(path), differ, 0
+        self.case, self.path, self.number, self.differ, self.values = case, str(path), number, differ, 0
         self.level = building.get_resolution_level(building.open_store(self.path), number)
         self.dtype = low.vertices_dtype(self.level)
         self.chunks = [tuple(chunk) for chunk in building.list_chunk_keys(self.level)]
@@ -64,6 +64,15 @@ class LevelReader:
         """Returns the positions of an object."""
         found = low.read_object_vertices(self.level, one, dtype=self.dtype, ndim=self.case.axes)
         return np.concatenate(found).reshape(-1, self.case.axes)
+
+
+    def geometry(self):
+        """Returns the positions and the links that the package reads."""
+        if self.case.kind == "mesh":
+            found = read_mesh(self.path, level=self.number)
+            return found["vertices"], np.asarray(found["faces"], np.int64)
+        found = read_graph(self.path, level=self.number)
+        return found["positions"], np.asarray(found["edges"], np.int64)
 
 
 class Reads(LevelReader):
@@ -214,12 +223,8 @@ class Reads(LevelReader):
         return tuple(self.place.get((tuple(chunk), int(row)), -1) for chunk, row in record)
 
     def linked(self):
-        case = self.case
-        mesh = case.kind == "mesh"
-        found = read_mesh(self.path) if mesh else read_graph(self.path)
-        positions = found["vertices"] if mesh else found["positions"]
+        case, (positions, links) = self.case, self.geometry()
         self.same("positions", positions, case.stored()[self.order])
-        links = np.asarray(found["faces"] if mesh else found["edges"], np.int64)
         links = self.order[links].reshape(-1, case.links.shape[1])
         copies = self.copies()
         given = np.repeat(case.links, copies, axis=0)
@@ -230,10 +235,7 @@ class Reads(LevelReader):
         records = np.array(records, np.int64).reshape(-1, case.links.shape[1])
         if len(case.links) == 0:
             return
-        columns = {}
-        for name in case.link:
-            column = low.read_link_attributes(self.level, name)
-            columns[name] = column
+        columns = {name: low.read_link_attributes(self.level, name) for name in case.link}
         self.same("copies", np.sort(columns["tag"]), np.sort(np.repeat(case.link["tag"], copies)))
         row_of = {int(tag): row for row, tag in enumerate(case.link["tag"])}
         order = np.array([row_of[int(tag)] for tag in columns["tag"]], np.int64)

@@ -11,8 +11,6 @@ import re
 import numpy as np
 from zarr_vectors import building
 from zarr_vectors.core import arrays as low
-from zarr_vectors.types.graphs import read_graph
-from zarr_vectors.types.meshes import read_mesh
 from zarr_vectors.types.polylines import read_polylines
 from zarr_vectors.validate import validate
 
@@ -37,7 +35,7 @@ class Level(LevelReader):
 
     def __init__(self, case, store, number, ours, differ):
         super().__init__(case, store, number, lambda what: differ(f"level {number}: {what}"))
-        self.number, self.ours = number, ours
+        self.ours = ours
         self.chunks.sort()
 
     def all(self):
@@ -100,11 +98,8 @@ class Level(LevelReader):
             self.same(f"path {one}", np.concatenate(pieces), self.ours["positions"][self.rows_of(one)])
 
     def links(self):
-        mesh = self.case.kind == "mesh"
-        found = read_mesh(self.path, level=self.number) if mesh else read_graph(self.path, level=self.number)
-        positions = found["vertices"] if mesh else found["positions"]
+        positions, links = self.geometry()
         self.same("positions of links", positions, self.ours["positions"])
-        links = np.asarray(found["faces"] if mesh else found["edges"], "i8")
         given = self.ours["links"].astype("i8")
         links = np.unique(links.reshape(-1, given.shape[1]), axis=0)
         self.same("links", links, np.unique(given, axis=0))
