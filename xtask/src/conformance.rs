@@ -1,10 +1,6 @@
 //! Comparison with golden data and, by the suite in `conformance`, with other programs.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process,
-};
+use std::{fs, path::Path, process};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -190,7 +186,7 @@ pub(crate) fn suite_in(python: &Path, judges: &[Judge], words: &str) -> Result<D
     });
     run.env("ZVF_RESULTS", &results)
         // The temporary folder of CI is in memory.
-        .env("PYTEST_DEBUG_TEMPROOT", temporary(metadata::stores()?)?)
+        .env("PYTEST_DEBUG_TEMPROOT", metadata::stores()?)
         .run()?;
     let text = fs::read_to_string(&results).context("the suite wrote no results")?;
     fs::remove_file(&results)?;
@@ -203,11 +199,6 @@ fn pytest(python: &Path) -> Result<Run> {
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("ZVF_ENVIRONMENTS", metadata::scratch("xtask")?);
     Ok(run.env("ZVF_FEATURES", EVERYTHING).words("-m pytest"))
-}
-
-fn temporary(folder: PathBuf) -> Result<PathBuf> {
-    fs::create_dir_all(&folder)?;
-    Ok(folder)
 }
 
 /// Tells a run that skipped everything, or a part, from one that passed.

@@ -14,6 +14,8 @@ use crate::{
 
 /// The programs that check packages.
 const PACKAGES: &str = "xtask/requirements-release.txt";
+/// The version of all packages.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The command that packs npm packages.
 const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 /// The npm package of the viewer.
@@ -21,7 +23,7 @@ const VIEWER: &str = "viewer/pkg";
 
 /// Packs the crates, the Python package and the npm package, and checks what registries check.
 pub(crate) fn rehearse() -> Result<Done> {
-    let notes = program("sh").words(".github/notes.sh").arg(version()?);
+    let notes = program("sh").words(".github/notes.sh").arg(VERSION);
     println!(
         "notes of this version: {} lines",
         notes.read()?.lines().count()
@@ -59,16 +61,6 @@ pub(crate) fn rehearse() -> Result<Done> {
     let check = run("-m twine check --strict");
     files.iter().fold(check, Run::arg).run()?;
     viewer()
-}
-
-/// Returns the version of all packages.
-fn version() -> Result<String> {
-    let mut members = metadata::members()?.into_iter();
-    let zvf = members.find(|package| package["name"] == "zvf");
-    let version = zvf.and_then(|package| package["version"].as_str());
-    Ok(version
-        .context("the workspace has no crate zvf")?
-        .to_owned())
 }
 
 /// Packs the npm package, if there is one.
