@@ -7,7 +7,7 @@ The example `b2nd` of zvf-dense serves requests as JSON lines. In each case
 * python-blosc2 writes an array; ours reads it as a whole and in part, with steps, then changes it, and
   python-blosc2 reads the result.
 
-NumPy arrays hold the expected content. caterva 0.7.3 also reads arrays of ours, under Python 3.9.
+NumPy arrays hold the expected content. caterva 0.7.3, under Python 3.9, also reads and writes arrays.
 """
 
 import json
@@ -270,23 +270,54 @@ def python39():
 
 
 def test_caterva(ours, seed, tmp_path, environment, tell, pytestconfig):
-    """Arrays of ours in the form of Caterva, which python-blosc2 reads from memory."""
-    listed, random = [], Random(seed)
+    """Arrays in the form of Caterva: of ours, which python-blosc2 reads from memory, and of caterva. Both are
+    changed by ours and read by caterva."""
+    python = environment("caterva", python39())
+
+    def caterva(listed):
+        line = [python, "-B", pathlib.Path(__file__).with_name("b2nd_caterva.py")]
+        done = subprocess.run(line, input=json.dumps(listed), stdout=subprocess.PIPE, text=True, check=True)
+        tell(done.stdout.strip())
+
+    cases, random = [], Random(seed)
     for number in range(max((pytestconfig.getoption("--cases") or CASES) // 4, 1)):
         case = Case(ours, tmp_path, random)
         if 0 in case.shape or "delta" in case.filters or "bytedelta" in case.filters:
             continue
-        case.raw = tmp_path / f"{number}.bin"
-        path = tmp_path / f"{number}.cat"
-        case.write("caterva", path)
-        array = blosc2.ndarray_from_cframe(path.read_bytes(), copy=True)
+        case.raw, case.path = tmp_path / f"{number}.bin", tmp_path / f"{number}.cat"
+        cases.append(case)
+    made, theirs = cases[::2], cases[1::2]
+    for case in made:
+        case.write("caterva", case.path)
+        array = blosc2.ndarray_from_cframe(case.path.read_bytes(), copy=True)
         assert (array.shape, array.chunks) == (tuple(case.shape), tuple(case.chunks)), "geometry"
         # python-blosc2 reads the items as text and strips their trailing zeros.
         found = array[()] if not case.shape else array[:]
         want = np.frombuffer(case.data.tobytes(), f"|S{case.dtype.itemsize}").reshape(case.shape)
         same(found, want, "caterva")
-        listed.append({"path": str(path), "raw": str(case.raw), "shape": case.shape})
-    tell(f"b2nd: {len(listed)} arrays of Caterva")
-    script = pathlib.Path(__file__).with_name("b2nd_caterva.py")
-    line = [environment("caterva", python39()), "-B", script]
-    tell(subprocess.run(line, input=json.dumps(listed), stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    tell(f"b2nd: {len(made)} arrays of Caterva")
+
+    def listed(case, layer):
+        return {"path": str(case.path), "raw": case.put(case.data), "shape": list(case.data.shape), "fixed": layer}
+
+    for case in theirs:
+        case.put(case.data)
+    written = [
+        {**listed(case, LAYER), "chunks": case.chunks, "blocks": case.blocks, "itemsize": case.dtype.itemsize}
+        for case in theirs
+    ]
+    caterva([listed(case, LAYER) for case in made] + written)
+    for case in cases:
+        raw, case.raw = case.raw, tmp_path / "part.bin"
+        case.check_ours("caterva")
+        shape = case.shape
+        if case.shape:
+            shape, case.data = case.grown()
+            case.ours.run(do="edit", path=str(case.path), shape=shape)
+        start, stop = part(case.random, shape)
+        new = values(case.random, [b - a for a, b in zip(start, stop)], case.dtype)
+        case.data[box(start, stop)] = new
+        case.ours.run(do="edit", path=str(case.path), start=start, stop=stop, raw=case.put(new), layer=LATER, fixed=LATER)
+        case.check_ours("caterva, changed")
+        case.raw = raw
+    caterva([listed(case, LATER) for case in cases])

@@ -170,3 +170,36 @@ def test_blosc2(volume: Any) -> None:
     found = zvf.dense.open("volume.b2nd")
     assert found.chunks == (1, 8, 7)
     np.testing.assert_array_equal(found[1, 3:29:5], VALUES[1, 3:29:5])
+
+
+@pytest.mark.parametrize("end", ["b2nd", "cat"])
+def test_arrays_of_blosc_are_changed_in_place(end: str) -> None:
+    path, dtype = f"series.{end}", "f4" if end == "cat" else None
+    expected = np.arange(6, dtype="f4").reshape(2, 3)
+    zvf.dense.save(path, expected, chunks=(2, 2), blocks=(1, 2), metalayers={"unit": "mm", "n": [1]})
+    array = zvf.dense.open(path, dtype=dtype)
+    assert (array.dtype, array.chunks) == (np.dtype("f4"), (2, 2))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(array))[...], expected)
+    zvf.dense.append(path, np.full((2, 1), 7, ">f4"), axis=1, dtype=dtype)
+    expected = np.concatenate([expected, np.full((2, 1), 7, "f4")], axis=1)
+    zvf.dense.update(path, np.array([[-1], [-2]], "f4"), start=(0, 2))
+    expected[:, 2] = [-1, -2]
+    np.testing.assert_array_equal(zvf.dense.open(path, dtype=dtype)[...], expected)
+    zvf.dense.resize(path, (3, 2))
+    grown = np.vstack([expected[:, :2], np.zeros((1, 2))])
+    np.testing.assert_array_equal(zvf.dense.open(path, dtype=dtype)[...], grown)
+    zvf.dense.set_metalayers(path, {"unit": "um", "by": {"me": True}})
+    assert zvf.dense.metalayers(path) == {"unit": "um", "n": [1], "by": {"me": True}}
+    assert zvf.dense.open(path).attributes == {"by": {"me": True}}
+    zvf.dense.set_metalayers(path, remove=["by"])
+    assert zvf.dense.metalayers(path) == {"unit": "um", "n": [1]}
+    assert zvf.dense.verify(path) == []
+    for call in [
+        lambda: zvf.dense.append(path, np.zeros((2, 3), "f4")),
+        lambda: zvf.dense.append(path, np.zeros((1, 2), "f8")),
+        lambda: zvf.dense.set_metalayers(path, {"unit": "nanometre"}),
+        lambda: zvf.dense.open(path, dtype="f8"),
+    ]:
+        with pytest.raises(zvf.Error):
+            call()
+    np.testing.assert_array_equal(zvf.dense.open(path, dtype=dtype)[...], grown)

@@ -10,9 +10,11 @@ array([22, 18, 14], dtype=int16)
 
 from __future__ import annotations
 
+import json
 import os
 from ast import literal_eval
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import index
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +28,10 @@ from ._command import command
 from ._errors import InputError
 from ._geometry import array_of
 
-__all__ = ["Array", "convert", "open", "save", "verify"]
+__all__ = [
+    "Array", "append", "convert", "metalayers", "open", "resize", "save", "set_metalayers", "update",
+    "verify",
+]  # fmt: skip
 
 
 class Array:
@@ -38,14 +43,23 @@ class Array:
 
     __slots__ = ("_absolute", "_options", "_path", "_raw", "dtype", "shape")
 
-    def __init__(self, path: str, dataset: str | None = None, memory: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        dataset: str | None = None,
+        memory: int | None = None,
+        dtype: str | None = None,
+    ) -> None:
         self._path = path
         self._absolute = os.path.abspath(path)
-        self._options = (dataset, memory)
+        self._options = (dataset, memory, dtype)
         self._raw = raw = _zvf.open_dense(path, dataset, memory)
         self.shape: tuple[int, ...] = tuple(raw.shape)
-        name = raw.dtype
-        self.dtype: np.dtype[Any] = np.dtype(literal_eval(name) if name[:1] == "[" else name)
+        own = _dtype(raw.dtype)
+        self.dtype: np.dtype[Any] = own if dtype is None else _dtype(dtype)
+        is_opaque = own.kind == "V" and own.names is None
+        if self.dtype != own and not (is_opaque and self.dtype.itemsize == own.itemsize):
+            raise InputError(f"items of {path} are {own}, not {self.dtype}")
 
     @property
     def ndim(self) -> int:
@@ -80,7 +94,7 @@ class Array:
         """Metadata of the array."""
         return self._raw.attributes()
 
-    def __reduce__(self) -> tuple[type[Array], tuple[str, str | None, int | None]]:
+    def __reduce__(self) -> tuple[type[Array], tuple[str, str | None, int | None, str | None]]:
         return Array, (self._absolute, *self._options)
 
     def __len__(self) -> int:
@@ -111,6 +125,10 @@ class Array:
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.shape)) or "one element"
         return f"zvf.dense.open({self._path!r}): {shape} of {self.dtype}, chunks {self.chunks}"
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(literal_eval(name) if name[:1] == "[" else name)
 
 
 def _selection(
@@ -162,7 +180,12 @@ def _selection(
 
 
 def open(
-    path: str | os.PathLike[str], /, dataset: str | None = None, *, memory: int | None = None
+    path: str | os.PathLike[str],
+    /,
+    dataset: str | None = None,
+    *,
+    memory: int | None = None,
+    dtype: Any = None,
 ) -> Array:
     """Open a dense array.
 
@@ -171,12 +194,21 @@ def open(
             Blosc2, or the folder of a Zarr array of version 2 or 3.
         dataset: Dataset of a `.tet`; optional if it has only one.
         memory: Maximum memory of a slice in bytes.
+        dtype: Type of the items of a Caterva array, which does not record it.
 
     Raises:
         NotFoundError: There is no such file.
         DamagedError: The file is not valid.
     """
-    return Array(os.fspath(path), dataset, memory)
+    return Array(os.fspath(path), dataset, memory, _name(dtype))
+
+
+def _name(dtype: Any) -> str | None:
+    """Return the name of a type, as `Array` and the command take it."""
+    if dtype is None:
+        return None
+    known = np.dtype(dtype)
+    return str(known.descr) if known.names else known.str
 
 
 def convert(
@@ -185,19 +217,25 @@ def convert(
     /,
     *,
     dataset: str | None = None,
+    dtype: Any = None,
     chunks: Sequence[int] | None = None,
+    blocks: Sequence[int] | None = None,
+    metalayers: Mapping[str, Any] | None = None,
     compression: Literal["none", "zstd", "gzip", "blosc"] | None = None,
     level: int | None = None,
     checksums: bool = False,
     memory: int | None = None,
 ) -> list[str]:
-    """Convert a dense array to `.tet`, `.npy`, `.zarr` or `.b2nd`, chunk by chunk.
+    """Convert a dense array to `.tet`, `.npy`, `.zarr`, `.b2nd` or `.cat`, chunk by chunk.
 
     Args:
         source: A file or folder that `open` reads.
         target: The file or folder to write; its extension selects the format.
         dataset: Dataset of a `.tet`; optional if it has only one.
+        dtype: Type of the items of a Caterva array, which does not record it.
         chunks: Elements of a chunk along each axis; as in `source`, or about 1 MiB, unless given.
+        blocks: Elements of a block of a `.b2nd` or `.cat` along each axis.
+        metalayers: Metalayers of the header of a `.b2nd` or `.cat`; their length cannot change.
         compression: Compression of chunks; none for .tet, zstd for Zarr and blosc for .b2nd unless
             given.
         level: Level of the compression.
@@ -216,12 +254,15 @@ def convert(
     words = ["tet", "convert", "--quiet"]
     given = {
         "dataset": dataset,
-        "chunks": None if chunks is None else ",".join(str(index(extent)) for extent in chunks),
+        "dtype": _name(dtype),
+        "chunks": _extents(chunks),
+        "blocks": _extents(blocks),
         "compression": compression,
         "level": level,
         "memory": memory,
     }
     words += [f"--{name}={value}" for name, value in given.items() if value is not None]
+    words += [f"--metalayer={text}" for text in _values(metalayers or {})]
     words += ["--checksums"] if checksums else []
     _, lost = command(words, source, target)
     return lost
@@ -233,11 +274,13 @@ def save(
     /,
     *,
     chunks: Sequence[int] | None = None,
+    blocks: Sequence[int] | None = None,
+    metalayers: Mapping[str, Any] | None = None,
     compression: Literal["none", "zstd", "gzip", "blosc"] | None = None,
     level: int | None = None,
     checksums: bool = False,
 ) -> None:
-    """Write an array as `.tet`, `.npy`, `.zarr` or `.b2nd`. `convert` describes the options.
+    """Write an array as `.tet`, `.npy`, `.zarr`, `.b2nd` or `.cat`; `convert` describes the options.
 
     A copy of the array is on disk meanwhile, beside the file. Masked floats become NaN, and other
     masked values are refused.
@@ -247,6 +290,16 @@ def save(
     array([20., 21., 22., 23.])
     """
     target = Path(path)
+    with _saved(array, target) as whole:
+        convert(
+            whole, target, chunks=chunks, blocks=blocks, metalayers=metalayers,
+            compression=compression, level=level, checksums=checksums,
+        )  # fmt: skip
+
+
+@contextmanager
+def _saved(array: Any, target: Path) -> Iterator[Path]:
+    """Write an array to a temporary file beside a path."""
     values = array_of("array", np.asanyarray(array))
     if values.dtype.kind == "O":
         raise InputError("an array of objects cannot be written")
@@ -254,10 +307,121 @@ def save(
         # The name of a dataset of a .tet is that of its source.
         whole = Path(folder) / f"{target.stem}.npy"
         np.save(whole, values, allow_pickle=False)
-        convert(
-            whole, target, chunks=chunks, compression=compression, level=level,
-            checksums=checksums,
-        )  # fmt: skip
+        yield whole
+
+
+def _extents(extents: Sequence[int] | None) -> str | None:
+    return None if extents is None else ",".join(str(index(extent)) for extent in extents)
+
+
+def _values(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={json.dumps(value)}" for name, value in values.items()]
+
+
+def _change(
+    words: Sequence[str],
+    options: Mapping[str, Any],
+    path: str | os.PathLike[str],
+    *rest: str | os.PathLike[str],
+) -> None:
+    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    command(["b2nd", *words, *given], path, *rest)
+
+
+def append(
+    path: str | os.PathLike[str],
+    array: Any,
+    /,
+    *,
+    axis: int = 0,
+    dtype: Any = None,
+    memory: int | None = None,
+) -> None:
+    """Append an array to a `.b2nd` or `.cat` along an axis, in place.
+
+    Args:
+        path: A file, or a sparse directory of Blosc2.
+        array: Elements with equal extents along the other axes, of the type of the items.
+        axis: The axis along which the array grows.
+        dtype: Type of the items of a Caterva array. Without it, any elements of their size are taken.
+        memory: Maximum memory for values in bytes.
+
+    >>> zvf.dense.save("series.cat", np.zeros((2, 3), "f4"), chunks=(2, 3))
+    >>> zvf.dense.append("series.cat", np.ones((1, 3), "f4"))
+    >>> zvf.dense.open("series.cat", dtype="f4")[1:]
+    array([[0., 0., 0.],
+           [1., 1., 1.]], dtype=float32)
+    """
+    with _saved(array, Path(path)) as whole:
+        options = {"axis": index(axis), "dtype": _name(dtype), "memory": memory}
+        _change(["append"], options, path, whole)
+
+
+def update(
+    path: str | os.PathLike[str],
+    array: Any,
+    /,
+    *,
+    start: Sequence[int] | None = None,
+    step: Sequence[int] | None = None,
+    dtype: Any = None,
+    memory: int | None = None,
+) -> None:
+    """Replace a box of a `.b2nd` or `.cat` by an array, in place.
+
+    Args:
+        path: A file, or a sparse directory of Blosc2.
+        array: The new elements.
+        start: First element of the box along each axis; 0 unless given.
+        step: Step along each axis; 1 unless given.
+        dtype: Type of the items of a Caterva array. Without it, any elements of their size are taken.
+        memory: Maximum memory for values in bytes.
+    """
+    with _saved(array, Path(path)) as whole:
+        options = {
+            "start": _extents(start),
+            "step": _extents(step),
+            "dtype": _name(dtype),
+            "memory": memory,
+        }
+        _change(["update"], options, path, whole)
+
+
+def resize(
+    path: str | os.PathLike[str], /, shape: Sequence[int], *, memory: int | None = None
+) -> None:
+    """Change the shape of a `.b2nd` or `.cat` in place. New elements are 0."""
+    _change(["resize"], {"shape": _extents(shape), "memory": memory}, path)
+
+
+def metalayers(path: str | os.PathLike[str], /) -> dict[str, Any]:
+    """Return the metalayers of a `.b2nd` or `.cat`; None for content that is not MessagePack.
+
+    Those of the trailer are also `Array.attributes`.
+    """
+    found, _ = command(["b2nd", "info"], path)
+    trailer = {name: found["attributes"].get(name) for name in found["vlmetalayers"]}
+    return {**found["metalayer_values"], **trailer}
+
+
+def set_metalayers(
+    path: str | os.PathLike[str],
+    /,
+    values: Mapping[str, Any] | None = None,
+    *,
+    remove: Sequence[str] = (),
+) -> None:
+    """Set and remove metalayers of a `.b2nd` or `.cat`, in place.
+
+    A metalayer of the header keeps its length. Other names are metalayers of the trailer.
+
+    >>> zvf.dense.save("volume.cat", np.zeros(3), metalayers={"unit": "mm"})
+    >>> zvf.dense.set_metalayers("volume.cat", {"unit": "um", "made": [1, 2]})
+    >>> zvf.dense.metalayers("volume.cat")
+    {'unit': 'um', 'made': [1, 2]}
+    """
+    words = ["set", *(f"--remove={name}" for name in remove)]
+    _change(words, {}, path, *_values(values or {}))
 
 
 def verify(path: str | os.PathLike[str], /, *, memory: int | None = None) -> list[str]:

@@ -216,6 +216,9 @@ fn edit(request: &Value, path: &Path) -> Done {
         let selection = selection(request, editor.array().shape())?;
         editor.update(&selection, &fs::read(text(request, "raw")?)?)?;
     }
+    if let Some(layer) = request["fixed"].as_str() {
+        editor.set_metalayer("fixed", layer.as_bytes())?;
+    }
     if let Some(layer) = request["layer"].as_str() {
         editor.set_vlmetalayer("variable", Some(layer.as_bytes()));
     }

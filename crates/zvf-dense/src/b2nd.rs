@@ -24,6 +24,7 @@ mod read;
 mod write;
 
 pub use crate::error::B2ndError;
+pub use attributes::{pack, unpack};
 pub use design::B2ndDesign;
 pub use edit::B2ndEditor;
 pub use open::{B2nd, DEFAULT_BUDGET, DIRECTORY_FRAME, FrameFacts};

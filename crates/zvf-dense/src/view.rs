@@ -34,6 +34,15 @@ impl<'a> ArrayView<'a> {
     ///
     /// If the selection does not fit the array.
     pub fn new(array: &'a dyn DenseArray, selection: Hyperslab) -> Result<Self, DenseError> {
+        Self::with_order(array, selection, ByteOrder::Little)
+    }
+
+    /// Creates the view of a box of `array`, with numbers in a byte order.
+    pub(crate) fn with_order(
+        array: &'a dyn DenseArray,
+        selection: Hyperslab,
+        order: ByteOrder,
+    ) -> Result<Self, DenseError> {
         selection.check(array.shape())?;
         // About as many elements of the box as in a chunk.
         let chunk = selection.axes().iter().zip(array.grid().chunk_shape());
@@ -44,14 +53,14 @@ impl<'a> ArrayView<'a> {
                 source,
             }
         })?;
-        let big = array
+        let other = array
             .dtype()
             .number()
-            .filter(|number| number.order() == ByteOrder::Big);
-        let (dtype, swapped) = match big {
+            .filter(|number| number.order() != order);
+        let (dtype, swapped) = match other {
             Some(number) => {
-                let little = numeric::Dtype::new(number.kind(), ByteOrder::Little);
-                (little.into(), part_size(number.kind()))
+                let turned = numeric::Dtype::new(number.kind(), order);
+                (turned.into(), part_size(number.kind()))
             }
             None => (array.dtype().clone(), 0),
         };

@@ -9,13 +9,13 @@ use serde_json::json;
 use zvf_dense::{DenseArray, Hyperslab};
 
 use super::{
-    DenseTargetArgs, MemoryArgs,
-    format::{self, DenseFormat, has_chunks, open},
+    DenseTargetArgs, ItemTypeArgs, MemoryArgs,
+    format::{self, DenseFormat, has_chunks, open_typed},
     write::write,
 };
 use crate::{display::count_noun, outcome::CommandOutcome};
 
-/// Convert a dense array between .tet, .npy, .zarr and .b2nd, chunk by chunk
+/// Convert a dense array between .tet, .npy, .zarr, .b2nd and .cat, chunk by chunk
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConvertArgs {
     /// Array to read: a .tet, .npy, .b2nd or .cat file, or the folder of a Zarr array.
@@ -25,6 +25,8 @@ pub(crate) struct ConvertArgs {
     /// Dataset of a .tet file; optional if it has only one.
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
+    #[command(flatten)]
+    item: ItemTypeArgs,
     #[command(flatten)]
     target: DenseTargetArgs,
     #[command(flatten)]
@@ -42,7 +44,7 @@ pub(crate) fn create_b2nd(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn 
     if DenseFormat::of(&args.output)? != DenseFormat::B2nd {
         let output = args.output.display();
         return Err(format!(
-            "{output} does not end in .b2nd; write other formats with zvf b2nd convert"
+            "{output} does not end in .b2nd or .cat; write other formats with zvf b2nd convert"
         )
         .into());
     }
@@ -50,18 +52,24 @@ pub(crate) fn create_b2nd(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn 
 }
 
 pub(crate) fn convert(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let array = open(&args.input, args.dataset.as_deref(), args.memory)?;
+    let dataset = args.dataset.as_deref();
+    let array = open_typed(&args.input, dataset, &args.item, args.memory)?;
     let whole = Hyperslab::whole(array.shape());
     let has_chunks = has_chunks(&args.input)?;
+    let mut target = args.target.clone();
+    let is_b2nd = DenseFormat::of(&args.output)? == DenseFormat::B2nd;
+    if is_b2nd && DenseFormat::of(&args.input)? == DenseFormat::B2nd {
+        target.keep_metalayers(&format::b2nd(&args.input, args.memory)?);
+    }
     let written = write(
         &*array,
         whole,
         has_chunks,
         &args.output,
-        &args.target,
+        &target,
         args.quiet,
     )?;
-    let mut warnings = unread(&args.input, args.memory)?;
+    let mut warnings = unread(&args.input, args.memory, is_b2nd)?;
     warnings.extend(written.warnings);
     let output = args.output.display().to_string();
     let text = if args.json {
@@ -87,7 +95,11 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Erro
 }
 
 /// Returns a line for what the attributes of an array do not hold of its file.
-fn unread(input: &Path, memory: MemoryArgs) -> Result<Vec<String>, Box<dyn Error>> {
+fn unread(
+    input: &Path,
+    memory: MemoryArgs,
+    keeps_metalayers: bool,
+) -> Result<Vec<String>, Box<dyn Error>> {
     let name = input.display();
     Ok(match DenseFormat::of(input)? {
         DenseFormat::Nifti => vec![format!(
@@ -96,7 +108,8 @@ fn unread(input: &Path, memory: MemoryArgs) -> Result<Vec<String>, Box<dyn Error
         DenseFormat::B2nd => {
             let array = format::b2nd(input, memory)?;
             let attributes = array.attributes();
-            let layers = array.metalayers().chain(array.vlmetalayers());
+            let fixed = array.metalayers().filter(|_| !keeps_metalayers);
+            let layers = fixed.chain(array.vlmetalayers());
             let unread = layers
                 .filter(|(layer, _)| !attributes.contains_key(*layer))
                 .map(|(layer, _)| {

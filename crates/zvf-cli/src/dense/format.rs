@@ -6,8 +6,8 @@ use zvf::OpenOptions;
 #[cfg(feature = "zarr")]
 use zvf_dense::zarr::ZarrArray;
 use zvf_dense::{
-    ByteSource, DenseArray, DenseError, MappedFile, StoreSource,
-    b2nd::{B2nd, DEFAULT_BUDGET, DIRECTORY_FRAME},
+    ByteSource, DenseArray, DenseError, MappedFile, NumpyDtype, StoreSource,
+    b2nd::{B2nd, B2ndEditor, DEFAULT_BUDGET, DIRECTORY_FRAME},
     nifti::NiftiArray,
     npy::NpyArray,
     tet::{DatasetInfo, MemoryBudget, TetFile, TetOptions},
@@ -39,6 +39,24 @@ impl MemoryArgs {
                 bytes: self.memory,
                 bps: None,
             },
+        }
+    }
+}
+
+/// Type of items.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ItemTypeArgs {
+    /// Type of the items of a Caterva array, which does not record it, as in NumPy: f4, <i2.
+    #[arg(long, value_name = "TYPE", value_parser = NumpyDtype::parse)]
+    dtype: Option<NumpyDtype>,
+}
+
+impl ItemTypeArgs {
+    /// Returns the array with items of this type, if given.
+    pub(crate) fn apply(&self, array: B2nd) -> Result<B2nd, DenseError> {
+        match &self.dtype {
+            Some(dtype) => array.with_dtype(dtype.clone()),
+            None => Ok(array),
         }
     }
 }
@@ -110,6 +128,25 @@ pub(crate) fn b2nd(path: &Path, memory: MemoryArgs) -> Result<B2nd, Box<dyn Erro
         return Ok(B2nd::open_with_budget(path, budget)?);
     }
     Ok(B2nd::from_source(source(path)?, 0, budget)?)
+}
+
+/// Opens a Blosc2 array for changes in place.
+pub(crate) fn b2nd_editor(
+    path: &Path,
+    item: &ItemTypeArgs,
+    memory: MemoryArgs,
+) -> Result<B2ndEditor, Box<dyn Error>> {
+    check_exists(path)?;
+    if address(path).is_some() {
+        let path = path.display();
+        return Err(format!("{path} is not a local file; only local arrays are changed").into());
+    }
+    let budget = memory.memory.unwrap_or(DEFAULT_BUDGET);
+    let editor = B2ndEditor::open_with_budget(path, budget)?;
+    Ok(match &item.dtype {
+        Some(dtype) => editor.with_dtype(dtype.clone())?,
+        None => editor,
+    })
 }
 
 /// Returns the path as an address, if it has a scheme.
@@ -191,4 +228,21 @@ pub(crate) fn open(
         DenseFormat::Zarr => Box::new(ZarrArray::open(path, memory.memory)?),
         DenseFormat::B2nd => Box::new(b2nd(path, memory)?),
     })
+}
+
+/// Opens an array like [`open`], with items of this type, if given.
+pub(crate) fn open_typed(
+    path: &Path,
+    dataset: Option<&str>,
+    item: &ItemTypeArgs,
+    memory: MemoryArgs,
+) -> Result<Box<dyn DenseArray>, Box<dyn Error>> {
+    if item.dtype.is_none() {
+        return open(path, dataset, memory);
+    }
+    if DenseFormat::of(path)? != DenseFormat::B2nd {
+        let path = path.display();
+        return Err(format!("{path} records the type of its items; leave out --dtype").into());
+    }
+    Ok(Box::new(item.apply(b2nd(path, memory)?)?))
 }

@@ -16,7 +16,7 @@ const MAX_SHOWN: u64 = 64;
 pub(crate) struct SliceArgs {
     #[command(flatten)]
     ranges: BoxArgs,
-    /// Write the box to a .npy, .b2nd, .tet or .zarr.
+    /// Write the box to a .npy, .b2nd, .cat, .tet or .zarr.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use zvf_dense::{
     ArrayView, DenseArray, DenseSink, Hyperslab,
-    b2nd::{B2ndDesign, B2ndWriter},
+    b2nd::{B2nd, B2ndDesign, B2ndWriter},
     blosc::BloscCodec,
     npy::NpySink,
     tet::{self, DatasetSpec, TetWriter, WriteOptions},
@@ -21,7 +21,11 @@ use zvf_dense::{
     zarr::{ZarrCompression, ZarrSink},
 };
 
-use super::{format::DenseFormat, values::attributes_as_text};
+use super::{
+    format::DenseFormat,
+    metalayer::{self, MetalayerValue},
+    values::attributes_as_text,
+};
 use crate::{
     progress::{ProgressLine, ProgressMeter},
     stop::StoppableSink,
@@ -48,7 +52,16 @@ pub(crate) struct DenseTargetArgs {
     /// Elements of a chunk along each axis; by default as in the source, or about 1 MiB.
     #[arg(long, value_name = "I,J,K", value_delimiter = ',')]
     chunks: Option<Vec<u64>>,
-    /// Compression of chunks; by default none for .tet, zstd for Zarr and blosc for .b2nd.
+    /// Elements of a block along each axis, for .b2nd and .cat; by default as in the source if the
+    /// chunks are equal, or about 32 KiB.
+    #[arg(long, value_name = "I,J,K", value_delimiter = ',')]
+    blocks: Option<Vec<u64>>,
+    /// Metalayer of the header of a .b2nd or .cat: a JSON value, or text.
+    ///
+    /// Its length cannot change later. May be given several times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = metalayer::parse)]
+    metalayer: Vec<MetalayerValue>,
+    /// Compression of chunks; by default none for .tet, zstd for Zarr and blosc for Blosc2.
     #[arg(long, value_name = "CODEC")]
     compression: Option<CompressionArgument>,
     /// Compression level.
@@ -98,11 +111,24 @@ impl DenseTargetArgs {
         level.ok_or_else(|| "the level of zstd must be -7 to 22".to_owned())
     }
 
+    /// Refuses options that have no effect on a `.tet`.
+    pub(crate) fn check_tet(&self, out: &Path) -> Result<(), String> {
+        self.check(DenseFormat::Tet, out)
+    }
+
     /// Refuses options that have no effect on a format.
     fn check(&self, kind: DenseFormat, out: &Path) -> Result<(), String> {
         let is_npy = kind == DenseFormat::Npy;
         let options = [
             ("--chunks", self.chunks.is_some() && is_npy),
+            (
+                "--blocks",
+                self.blocks.is_some() && kind != DenseFormat::B2nd,
+            ),
+            (
+                "--metalayer",
+                !self.metalayer.is_empty() && kind != DenseFormat::B2nd,
+            ),
             ("--compression", self.compression.is_some() && is_npy),
             ("--checksums", self.checksums && kind != DenseFormat::Tet),
             ("--history", self.history && kind != DenseFormat::Tet),
@@ -134,7 +160,12 @@ impl DenseTargetArgs {
     }
 
     /// Returns the design of a Blosc2 array, with the blocks of `array` if the chunks are equal.
-    fn b2nd(&self, array: &dyn DenseArray, chunk: &[u64]) -> Result<B2ndDesign, String> {
+    fn b2nd(
+        &self,
+        array: &dyn DenseArray,
+        chunk: &[u64],
+        is_caterva: bool,
+    ) -> Result<B2ndDesign, String> {
         let level = self.level.unwrap_or(5);
         let level = u8::try_from(level)
             .ok()
@@ -142,16 +173,43 @@ impl DenseTargetArgs {
             .ok_or("the compression level must be 0 to 9")?;
         let design = B2ndDesign::new(array.shape(), array.dtype().clone());
         let grid = array.grid();
-        let design = match grid.block_shape() {
-            Some(block) if grid.chunk_shape() == chunk => design.with_chunks(chunk, block),
-            _ => design.with_chunk_shape(chunk),
+        let mut design = match (&self.blocks, grid.block_shape()) {
+            (Some(blocks), _) => {
+                let blocks = extents("--blocks", blocks, array.shape())?;
+                if blocks.iter().zip(chunk).any(|(block, chunk)| block > chunk) {
+                    return Err(format!(
+                        "--blocks has an extent above that of the chunks, {chunk:?}; blocks divide chunks"
+                    ));
+                }
+                design.with_chunks(chunk, blocks)
+            }
+            (None, Some(block)) if grid.chunk_shape() == chunk => design.with_chunks(chunk, block),
+            (None, _) => design.with_chunk_shape(chunk),
         };
+        if is_caterva {
+            design = design.for_caterva();
+        }
+        for layer in &self.metalayer {
+            design = design.with_metalayer(&layer.name, &layer.body);
+        }
         Ok(match self.compression {
             None | Some(CompressionArgument::Blosc) => design.with_codec(BloscCodec::Lz4, level),
             Some(CompressionArgument::None) => design.with_codec(BloscCodec::Lz4, 0),
             Some(CompressionArgument::Zstd) => design.with_codec(BloscCodec::Zstd, level),
             Some(CompressionArgument::Gzip) => design.with_codec(BloscCodec::Zlib, level),
         })
+    }
+
+    /// Adds the metalayers of the header of an array, except those that are given.
+    pub(super) fn keep_metalayers(&mut self, array: &B2nd) {
+        for (name, body) in array.metalayers() {
+            if self.metalayer.iter().all(|given| given.name != name) {
+                self.metalayer.push(MetalayerValue {
+                    name: name.to_owned(),
+                    body: body.to_vec(),
+                });
+            }
+        }
     }
 
     pub(crate) fn checksums(&self) -> bool {
@@ -182,20 +240,27 @@ impl DenseTargetArgs {
     ) -> Result<Vec<u64>, String> {
         let shape = array.shape();
         match &self.chunks {
-            Some(chunks) if chunks.len() == shape.len() && !chunks.contains(&0) => {
-                Ok(chunks.clone())
-            }
-            Some(chunks) if chunks.len() == shape.len() => {
-                Err("--chunks has an extent of 0; give one above 0 for each axis".to_owned())
-            }
-            Some(chunks) => Err(format!(
-                "--chunks has {} extents for an array of {} axes; give one for each axis",
-                chunks.len(),
-                shape.len()
-            )),
+            Some(chunks) => Ok(extents("--chunks", chunks, shape)?.to_vec()),
             None if has_chunks => Ok(array.grid().chunk_shape().to_vec()),
             None => Ok(cubes(shape, array.dtype().size())),
         }
+    }
+}
+
+/// Checks that an option has an extent above 0 for each axis of a shape.
+fn extents<'e>(option: &str, extents: &'e [u64], shape: &[u64]) -> Result<&'e [u64], String> {
+    if extents.len() != shape.len() {
+        Err(format!(
+            "{option} has {} extents for an array of {} axes; give one for each axis",
+            extents.len(),
+            shape.len()
+        ))
+    } else if extents.contains(&0) {
+        Err(format!(
+            "{option} has an extent of 0; give one above 0 for each axis"
+        ))
+    } else {
+        Ok(extents)
     }
 }
 
@@ -232,19 +297,13 @@ pub(crate) fn write(
     let view = ArrayView::new(array, selection)?;
     let kind = DenseFormat::of(out)?;
     target.check(kind, out)?;
-    if out
-        .extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("cat"))
-    {
-        let out = out.display();
-        return Err(format!("{out}: Caterva files are only read; write .b2nd").into());
-    }
     let chunk = || target.chunk(&view, has_chunks);
     match kind {
         DenseFormat::Nifti => {
             let out = out.display();
-            let message =
-                format!("{out}: NIfTI volumes are not written; use .npy, .tet, .zarr or .b2nd");
+            let message = format!(
+                "{out}: NIfTI volumes are not written; use .npy, .tet, .zarr, .b2nd or .cat"
+            );
             Err(message.into())
         }
         DenseFormat::Npy => write_npy(&view, out, quiet),
@@ -303,7 +362,10 @@ fn write_b2nd(
     target: &DenseTargetArgs,
     quiet: bool,
 ) -> Result<Written, Box<dyn Error>> {
-    let mut design = target.b2nd(view, &chunk_shape)?;
+    let is_caterva = out
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("cat"));
+    let mut design = target.b2nd(view, &chunk_shape, is_caterva)?;
     let mut warnings = Vec::from_iter(names_left_out(view, out));
     for (name, value) in view.attributes() {
         if (1..=31).contains(&name.len()) {

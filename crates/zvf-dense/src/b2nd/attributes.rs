@@ -28,6 +28,18 @@ pub(super) fn of(layers: &[Layer]) -> Map<String, Value> {
     attributes
 }
 
+/// Decodes the content of a metalayer that is one MessagePack value. Returns `None` for other content,
+/// for values that JSON cannot represent, and for more than 1 MiB.
+pub fn unpack(body: &[u8]) -> Option<Value> {
+    (body.len() <= MAX_BYTES).then(|| decode(body)).flatten()
+}
+
+/// Encodes a value as MessagePack, the content of metalayers that other programs read. Returns `None`
+/// if a text or list is too long.
+pub fn pack(value: &Value) -> Option<Vec<u8>> {
+    encode(value)
+}
+
 /// Decodes a body that is exactly one value. Returns `None` for other bytes and for values that
 /// attributes cannot represent: binary data, extensions, maps with keys other than text, NaN and
 /// infinity.

@@ -7,18 +7,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf_format::b2nd::{FrameError, FrameHeader, FrameType, Metalayers, MetalayersBuilder};
+use zvf_format::{
+    b2nd::{FrameError, FrameHeader, FrameType, Metalayers, MetalayersBuilder, NdForm},
+    numeric::{ByteOrder, Dtype},
+};
 
 use super::{
     B2nd, B2ndError,
     design::{self, Layout, Lengths},
     gather,
     index::{Index, ZEROS},
-    open::DIRECTORY_FRAME,
+    open::{DEFAULT_BUDGET, DIRECTORY_FRAME},
     place::{ChunkLocation, file_name},
 };
 use crate::{
-    ChunkGrid, DenseArray, DenseError, Hyperslab,
+    ArrayView, ChunkGrid, DenseArray, DenseError, Hyperslab, NumpyDtype,
     array::checked_len,
     blosc::{BloscCodec, BloscFilter, ChunkEncoder, HEADER_LEN, Split},
     staged,
@@ -70,7 +73,16 @@ impl B2ndEditor {
     /// If the path cannot be read or written, is not an array, or has a header that cannot be
     /// rewritten.
     pub fn open(path: &Path) -> Result<Self, DenseError> {
-        let array = B2nd::open(path)?;
+        Self::open_with_budget(path, DEFAULT_BUDGET)
+    }
+
+    /// Opens a file or a sparse directory for editing, with a memory limit of `budget` bytes.
+    ///
+    /// # Errors
+    ///
+    /// See [`open`](Self::open).
+    pub fn open_with_budget(path: &Path, budget: u64) -> Result<Self, DenseError> {
+        let array = B2nd::open_with_budget(path, budget)?;
         let name = array.name.clone();
         let io = |error| DenseError::io(&name, error);
         let broken = |error: B2ndError| DenseError::b2nd(&name, error);
@@ -134,6 +146,16 @@ impl B2ndEditor {
         })
     }
 
+    /// Interprets the items of a Caterva array as `dtype`, to which elements are then converted.
+    ///
+    /// # Errors
+    ///
+    /// See [`B2nd::with_dtype`].
+    pub fn with_dtype(mut self, dtype: NumpyDtype) -> Result<Self, DenseError> {
+        self.array = self.array.with_dtype(dtype)?;
+        Ok(self)
+    }
+
     /// Returns the array with all changes so far.
     pub fn array(&self) -> &B2nd {
         &self.array
@@ -169,6 +191,95 @@ impl B2ndEditor {
             self.put(number, &chunk, &old)?;
         }
         Ok(())
+    }
+
+    /// Writes another array, of the shape of the selection, to a selection. Reads the part of one chunk
+    /// at a time. Numbers are converted to the byte order of this array; Caterva arrays without a known
+    /// type take any elements of their size.
+    ///
+    /// # Errors
+    ///
+    /// If the shape or the type differs, and as for [`update`](Self::update).
+    pub fn update_from(
+        &mut self,
+        selection: &Hyperslab,
+        source: &dyn DenseArray,
+    ) -> Result<(), DenseError> {
+        selection.check(self.array.shape())?;
+        let source = self.converted(source)?;
+        if selection.shape() != source.shape() {
+            let (expected, given) = (selection.shape(), source.shape().to_vec());
+            let error = B2ndError::OtherShape { expected, given };
+            return Err(DenseError::b2nd(&self.array.name, error));
+        }
+        let grid = self.array.grid.clone();
+        let mut cells = grid.chunks(selection);
+        while let Some(parts) = cells.next() {
+            let ranges: Vec<_> = parts
+                .iter()
+                .map(|part| part.at..part.at.saturating_add(part.count))
+                .collect();
+            let whole = Hyperslab::whole(source.shape());
+            let within = |selection: &Hyperslab| -> Hyperslab {
+                let axes = selection.axes().iter().zip(&ranges);
+                axes.map(|(axis, range)| axis.portion(range.clone()))
+                    .collect()
+            };
+            let bytes = source.slice_within(&within(&whole), source.scratch())?;
+            self.update(&within(selection), &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Appends another array along an axis, with equal extents along the other axes; see
+    /// [`update_from`](Self::update_from).
+    ///
+    /// # Errors
+    ///
+    /// If the shape or the type differs, and as for [`resize`](Self::resize) and
+    /// [`update`](Self::update).
+    pub fn append_from(&mut self, axis: usize, source: &dyn DenseArray) -> Result<(), DenseError> {
+        let with = |extents: &[u64], along: u64| -> Vec<u64> {
+            let extents = extents.iter().enumerate();
+            extents
+                .map(|(at, other)| if at == axis { along } else { *other })
+                .collect()
+        };
+        let before = self.array.shape().to_vec();
+        let extent = |shape: &[u64]| shape.get(axis).copied().unwrap_or_default();
+        let (start, rows) = (extent(&before), extent(source.shape()));
+        let expected = with(&before, rows);
+        if axis >= before.len() || source.shape() != expected {
+            let given = source.shape().to_vec();
+            let error = B2ndError::OtherShape { expected, given };
+            return Err(DenseError::b2nd(&self.array.name, error));
+        }
+        // Before the array grows, so that a failure changes nothing.
+        self.converted(source)?;
+        let shape = with(&before, start.saturating_add(rows));
+        let starts = with(&vec![0; before.len()], start);
+        self.resize(&shape)?;
+        self.update_from(&Hyperslab::new(&starts, &shape, None)?, source)
+    }
+
+    /// Returns the elements of another array in the type of this one.
+    fn converted<'a>(&self, source: &'a dyn DenseArray) -> Result<ArrayView<'a>, DenseError> {
+        let (own, given) = (self.array.dtype(), source.dtype());
+        let is_opaque =
+            self.array.form() == NdForm::Caterva && matches!(own, NumpyDtype::Opaque(_));
+        let (number, other) = (own.number(), given.number());
+        let is_equal = match (number, other) {
+            _ if is_opaque => own.size() == given.size(),
+            (Some(number), Some(other)) => number.kind() == other.kind(),
+            _ => own == given,
+        };
+        if !is_equal {
+            let (array, given) = (own.to_string(), given.to_string());
+            let error = B2ndError::OtherDtype { array, given };
+            return Err(DenseError::b2nd(&self.array.name, error));
+        }
+        let order = number.or(other).map_or(ByteOrder::Little, Dtype::order);
+        ArrayView::with_order(source, Hyperslab::whole(source.shape()), order)
     }
 
     /// Changes the shape of the array. Elements outside the new shape are lost; new elements are
@@ -255,6 +366,29 @@ impl B2ndEditor {
             *start = before;
         }
         self.update(&Hyperslab::new(&starts, &shape, None)?, bytes)
+    }
+
+    /// Sets a metalayer of the header to other content of the same length.
+    ///
+    /// # Errors
+    ///
+    /// [`B2ndError::NoLayer`] and [`B2ndError::LayerLen`].
+    pub fn set_metalayer(&mut self, name: &str, body: &[u8]) -> Result<(), DenseError> {
+        let form = self.array.form().name();
+        let mut layers = self.metalayers.iter_mut();
+        let error = match layers.find(|(layer, _)| layer == name && layer != form) {
+            Some((_, old)) if old.len() == body.len() => {
+                body.clone_into(old);
+                return Ok(());
+            }
+            Some((name, old)) => B2ndError::LayerLen {
+                name: name.clone(),
+                len: old.len(),
+                given: body.len(),
+            },
+            None => B2ndError::NoLayer(name.to_owned()),
+        };
+        Err(DenseError::b2nd(&self.array.name, error))
     }
 
     /// Sets a metalayer of the trailer; `None` removes it.

@@ -189,6 +189,31 @@ impl B2nd {
         self.form
     }
 
+    /// Interprets the items of a Caterva array as `dtype`.
+    ///
+    /// # Errors
+    ///
+    /// If the size differs, or the array records another type.
+    pub fn with_dtype(mut self, dtype: NumpyDtype) -> Result<Self, DenseError> {
+        let typesize = self.facts.typesize;
+        let size = dtype.size();
+        let error = if self.form == NdForm::B2nd && dtype != self.dtype {
+            B2ndError::OtherDtype {
+                array: self.dtype.to_string(),
+                given: dtype.to_string(),
+            }
+        } else if size != u64::from(typesize) {
+            B2ndError::Typesize {
+                typesize,
+                dtype: size,
+            }
+        } else {
+            self.dtype = dtype;
+            return Ok(self);
+        };
+        Err(DenseError::b2nd(&self.name, error))
+    }
+
     /// Iterates over the user metalayers of the header: names and bodies.
     pub fn metalayers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         layers::pairs(&self.metalayers)

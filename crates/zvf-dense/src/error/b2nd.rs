@@ -28,6 +28,35 @@ pub enum B2ndError {
         /// Size of the type.
         dtype: u64,
     },
+    /// Elements have another type than the array.
+    #[error("items of the array are {array}, not {given}")]
+    OtherDtype {
+        /// The type of the array.
+        array: String,
+        /// The other type.
+        given: String,
+    },
+    /// Elements have another shape than the selection that they are written to.
+    #[error("the elements have the shape {given:?}, but {expected:?} is selected")]
+    OtherShape {
+        /// The shape of the selection.
+        expected: Vec<u64>,
+        /// The shape of the elements.
+        given: Vec<u64>,
+    },
+    /// The header has no such metalayer.
+    #[error("the header has no metalayer {0:?}")]
+    NoLayer(String),
+    /// A metalayer of the header cannot change its length.
+    #[error("metalayer {name:?} of the header has {len} bytes, and cannot be set to {given}")]
+    LayerLen {
+        /// The name of the metalayer.
+        name: String,
+        /// Its length.
+        len: usize,
+        /// The length of the new content.
+        given: usize,
+    },
     /// The frame of a sparse directory was opened as a file.
     #[error("the chunks of this frame are separate files; open its directory")]
     Sparse,

@@ -2,15 +2,22 @@
 
 use std::{error::Error, fmt::Write, path::PathBuf};
 
-use serde_json::{Value, json};
-use zvf_dense::{DenseArray, b2nd::B2nd};
+use serde_json::{Map, Value, json};
+use zvf_dense::{
+    DenseArray,
+    b2nd::{B2nd, unpack},
+};
 use zvf_format::b2nd::{FrameType, NdForm};
 
+use super::extents;
 use crate::{
     dense::{self, MemoryArgs},
-    display::count_noun,
+    display::{count_noun, len_u64},
     outcome::CommandOutcome,
 };
+
+/// Maximum number of printed characters of a metalayer.
+const MAX_VALUE: usize = 100;
 
 /// Describe an array, its chunks and blocks, and their compression
 #[derive(Debug, clap::Args)]
@@ -62,6 +69,10 @@ fn object(args: &B2ndInfoArgs, array: &B2nd) -> Value {
         })).collect::<Vec<_>>(),
         "frame_version": facts.version,
         "metalayers": sizes(&mut array.metalayers()),
+        "metalayer_values": array
+            .metalayers()
+            .map(|(name, body)| (name.to_owned(), unpack(body).unwrap_or_default()))
+            .collect::<Map<String, Value>>(),
         "vlmetalayers": sizes(&mut array.vlmetalayers()),
         "attributes": array.attributes(),
     })
@@ -106,12 +117,24 @@ fn table(args: &B2ndInfoArgs, array: &B2nd) -> Result<String, Box<dyn Error>> {
         },
     )?;
     for (name, body) in array.metalayers() {
-        line("metalayer", format!("{name:?}, {} bytes", body.len()))?;
+        line("metalayer", content(name, body))?;
     }
     for (name, body) in array.vlmetalayers() {
-        line("vlmeta", format!("{name:?}, {} bytes", body.len()))?;
+        line("vlmeta", content(name, body))?;
     }
     Ok(text)
+}
+
+/// Describes a metalayer: its length, and the start of its value.
+fn content(name: &str, body: &[u8]) -> String {
+    let bytes = count_noun(len_u64(body.len()), "byte", "bytes");
+    let Some(value) = unpack(body) else {
+        return format!("{name:?}, {bytes}");
+    };
+    let value = value.to_string();
+    let start: String = value.chars().take(MAX_VALUE).collect();
+    let more = if start.len() < value.len() { "…" } else { "" };
+    format!("{name:?}, {bytes}: {start}{more}")
 }
 
 fn kind(array: &B2nd) -> &'static str {
@@ -124,11 +147,6 @@ fn kind(array: &B2nd) -> &'static str {
 /// Returns the data type; Caterva does not record it.
 fn dtype(array: &B2nd) -> Option<String> {
     (array.form() == NdForm::B2nd).then(|| array.dtype().to_string())
-}
-
-fn extents(extents: &[u64]) -> String {
-    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
-    extents.join("×")
 }
 
 fn codec(number: u8) -> &'static str {

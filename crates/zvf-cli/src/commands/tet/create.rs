@@ -50,6 +50,7 @@ pub(crate) struct TetCreateArgs {
 }
 
 pub(crate) fn run(args: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    args.target.check_tet(&args.file)?;
     let mut arrays: Vec<(String, Box<dyn DenseArray>, bool)> = Vec::new();
     let mut names = BTreeSet::new();
     for from in &args.from {

@@ -5,8 +5,8 @@ use std::{fs, path::Path};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use zvf_dense::{
-    DenseArray, DenseSink, Hyperslab, NumpyDtype,
-    b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter},
+    DenseArray, DenseError, DenseSink, Hyperslab, MemoryArray, NumpyDtype,
+    b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndError, B2ndWriter, pack, unpack},
 };
 use zvf_testkit::golden::Golden;
 
@@ -111,11 +111,15 @@ proptest! {
         block in [1..7_u64, 1..7_u64],
         changes in prop::collection::vec(change(), 1..12),
         sparse: bool,
+        caterva: bool,
     ) {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("array.b2nd");
         let block = [block[0].min(chunk[0]), block[1].min(chunk[1])];
-        let design = B2ndDesign::new(&shape, NumpyDtype::parse("<i2").unwrap()).with_chunks(&chunk, &block);
+        let mut design = B2ndDesign::new(&shape, NumpyDtype::parse("<i2").unwrap()).with_chunks(&chunk, &block);
+        if caterva {
+            design = design.for_caterva();
+        }
         let len = usize::try_from(shape[0] * shape[1]).unwrap() * 2;
         let mut model = Model { shape: shape.to_vec(), size: 2, bytes: sample(len, 2) };
         write(&path, &design, &model.bytes, sparse);
@@ -299,4 +303,138 @@ fn recorded_frames_can_be_edited() {
         changed += 1;
     }
     assert!(changed > 60, "{changed}");
+}
+
+/// Creates an array of `<i2` numbers in memory.
+fn numbers(dtype: &str, shape: &[u64], values: &[i16]) -> MemoryArray {
+    let bytes = values.iter().flat_map(|value| {
+        if dtype.starts_with('>') {
+            value.to_be_bytes()
+        } else {
+            value.to_le_bytes()
+        }
+    });
+    let dtype = NumpyDtype::parse(dtype).unwrap();
+    MemoryArray::new("other", dtype, shape.to_vec(), bytes.collect()).unwrap()
+}
+
+#[track_caller]
+fn error_of(result: Result<(), DenseError>) -> B2ndError {
+    match result.unwrap_err() {
+        DenseError::B2nd { source, .. } => source,
+        error => panic!("{error:?}"),
+    }
+}
+
+#[test]
+fn other_arrays_are_appended_and_written_to_boxes() {
+    let folder = TempDir::new().unwrap();
+    // The type of the array, that of the elements, and that of the values then read.
+    for (caterva, own, given) in [
+        (false, ">i2", "<i2"),
+        (false, "<i2", ">i2"),
+        (true, "<i2", "<i2"),
+        (true, ">i2", "<i2"),
+    ] {
+        let path = folder.path().join("array");
+        let dtype = NumpyDtype::parse(own).unwrap();
+        let mut design = B2ndDesign::new(&[3, 4], dtype.clone()).with_chunks(&[2, 3], &[1, 2]);
+        if caterva {
+            design = design.for_caterva();
+        }
+        write(&path, &design, &[0; 24], false);
+        let mut editor = B2ndEditor::open(&path).unwrap();
+        if caterva {
+            editor = editor.with_dtype(dtype.clone()).unwrap();
+        }
+        editor
+            .append_from(0, &numbers(given, &[2, 4], &[1, 2, 3, 4, 5, 6, 7, 8]))
+            .unwrap();
+        let rows = Hyperslab::new(&[0, 1], &[5, 4], Some(&[2, 2])).unwrap();
+        editor
+            .update_from(&rows, &numbers(given, &[3, 2], &[-1, -2, -3, -4, -5, -6]))
+            .unwrap();
+        for result in [
+            editor.update_from(&rows, &numbers(given, &[2, 3], &[0; 6])),
+            editor.append_from(1, &numbers(given, &[4, 1], &[0; 4])),
+            editor.append_from(2, &numbers(given, &[5, 4], &[0; 20])),
+        ] {
+            let error = error_of(result);
+            assert!(matches!(error, B2ndError::OtherShape { .. }), "{error:?}");
+        }
+        let floats = NumpyDtype::parse("<f2").unwrap();
+        let floats = MemoryArray::new("floats", floats, vec![1, 4], vec![0; 8]).unwrap();
+        let error = error_of(editor.append_from(0, &floats));
+        assert!(matches!(error, B2ndError::OtherDtype { .. }), "{error:?}");
+        editor.commit().unwrap();
+        let array = B2nd::open(&path).unwrap().with_dtype(dtype).unwrap();
+        let expected = [
+            0, -1, 0, -2, 0, 0, 0, 0, 0, -3, 0, -4, 1, 2, 3, 4, 5, -5, 7, -6,
+        ];
+        let expected = numbers(own, &[5, 4], &expected);
+        let whole = Hyperslab::whole(&[5, 4]);
+        assert_eq!(
+            array.slice(&whole).unwrap(),
+            expected.slice(&whole).unwrap()
+        );
+    }
+}
+
+#[test]
+fn items_of_caterva_take_a_type_of_their_size() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("array");
+    let parse = |text| NumpyDtype::parse(text).unwrap();
+    let design = B2ndDesign::new(&[2], parse("<f4"));
+    write(&path, &design.clone().for_caterva(), &[1; 8], false);
+    let open = || B2nd::open(&path).unwrap();
+    assert_eq!(open().dtype(), &parse("V4"));
+    assert_eq!(
+        open().with_dtype(parse("<f4")).unwrap().dtype(),
+        &parse("<f4")
+    );
+    let error = error_of(open().with_dtype(parse("<f8")).map(drop));
+    assert!(matches!(error, B2ndError::Typesize { .. }), "{error:?}");
+    // Elements of any type of this size, as bytes.
+    let mut editor = B2ndEditor::open(&path).unwrap();
+    let other = MemoryArray::new("other", parse(">i4"), vec![1], vec![1, 2, 3, 4]).unwrap();
+    editor.append_from(0, &other).unwrap();
+    let last = Hyperslab::new(&[2], &[3], None).unwrap();
+    assert_eq!(editor.array().slice(&last).unwrap(), [1, 2, 3, 4]);
+    write(&path, &design, &[1; 8], false);
+    assert_eq!(
+        open().with_dtype(parse("<f4")).unwrap().dtype(),
+        &parse("<f4")
+    );
+    let error = error_of(open().with_dtype(parse("<i4")).map(drop));
+    assert!(matches!(error, B2ndError::OtherDtype { .. }), "{error:?}");
+}
+
+#[test]
+fn metalayers_of_the_header_keep_their_length() {
+    let folder = TempDir::new().unwrap();
+    for (form, sparse) in [("b2nd", false), ("caterva", false), ("caterva", true)] {
+        let path = folder.path().join(format!("{form} {sparse}"));
+        let body = |text: &str| pack(&text.into()).unwrap();
+        let mut design = B2ndDesign::new(&[2], NumpyDtype::parse("|u1").unwrap())
+            .with_metalayer("unit", &body("mm"));
+        if form == "caterva" {
+            design = design.for_caterva();
+        }
+        write(&path, &design, &[1, 2], sparse);
+        let mut editor = B2ndEditor::open(&path).unwrap();
+        editor.set_metalayer("unit", &body("um")).unwrap();
+        let error = error_of(editor.set_metalayer("unit", &body("nanometre")));
+        assert!(matches!(error, B2ndError::LayerLen { .. }), "{error:?}");
+        for name in ["other", form] {
+            let error = error_of(editor.set_metalayer(name, &body("mm")));
+            assert_eq!(error, B2ndError::NoLayer(name.to_owned()));
+        }
+        editor.commit().unwrap();
+        let array = B2nd::open(&path).unwrap();
+        let layers: Vec<_> = array.metalayers().collect();
+        assert_eq!(layers, [("unit", &body("um")[..])]);
+        assert_eq!(unpack(layers[0].1), Some("um".into()));
+    }
+    assert_eq!(unpack(&[0x90; 1 << 21]), None);
 }
