@@ -45,6 +45,7 @@ def create(
     vertex: Any = None,
     link: Any = None,
     fragment: Any = None,
+    fragment_rows: Any = None,
     object: Any = None,
     objects: Any = None,
     groups: Mapping[Any, Any] | None = None,
@@ -82,6 +83,8 @@ def create(
         vertex: Attributes of vertices.
         link: Attributes of links.
         fragment: Attributes of fragments, one row for each of `objects`.
+        fragment_rows: Attributes of fragments, one row for each vertex; the vertices of a fragment, the
+            part of an object in a chunk, have the same value.
         object: Attributes of objects, one row for each of `objects`.
         objects: Ids of the objects that these rows describe; all, ascending, unless given.
         groups: Object ids by group number, or by name; names become the attribute `name`.
@@ -105,7 +108,7 @@ def create(
     given = {
         "positions": positions, "part_offsets": part_offsets, "part_objects": part_objects,
         "object_ids": object_ids, "links": links, "vertex": vertex, "link": link,
-        "fragment": fragment, "object": object, "objects": objects, "groups": groups,
+        "fragment": fragment, "fragment_rows": fragment_rows, "object": object, "objects": objects, "groups": groups,
         "group": group,
     }  # fmt: skip
     arrays = {name: values for name, values in given.items() if values is not None}

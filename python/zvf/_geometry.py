@@ -15,7 +15,7 @@ from ._raw import RawColumn, values_of
 Numbers: TypeAlias = tuple[str, int, NDArray[np.uint8]]
 """The type of the values, the number of values in a row, and the bytes."""
 
-FAMILIES = ("vertex", "link", "fragment", "object", "group")
+FAMILIES = ("vertex", "link", "fragment", "fragment_rows", "object", "group")
 IDS = ("part_offsets", "part_objects", "object_ids", "objects")
 
 

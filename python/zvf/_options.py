@@ -128,7 +128,9 @@ class GeometryArrays(TypedDict, total=False):
     link: Any
     """Attributes of links."""
     fragment: Any
-    """Attributes of fragments."""
+    """Attributes of fragments, one row for each of `objects`."""
+    fragment_rows: Any
+    """Attributes of fragments, one row for each vertex; equal for all vertices of a fragment."""
     object: Any
     """Attributes of objects."""
     objects: Any
@@ -323,6 +325,8 @@ class CreateOptions(TypedDict, total=False):
     """Store a link between chunks in both of them."""
     step_links: bool
     """Store the steps of paths between chunks also as links."""
+    fragment_owners: bool
+    """Store the object of each fragment as the fragment attribute `object_id`."""
     seal: bool
     """Write an inventory of all files, against which every read is checked; true unless given."""
     overwrite: bool

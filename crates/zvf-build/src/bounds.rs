@@ -177,6 +177,7 @@ fn without(
     }
     geometry.positions.bytes = bytes;
     gather(&mut geometry.vertex, &rows);
+    gather(&mut geometry.fragment_rows, &rows);
     gather(&mut geometry.link, &kept_links);
     if let Some(ids) = &mut geometry.object_ids {
         *ids = rows.iter().map(|row| ids[*row]).collect();

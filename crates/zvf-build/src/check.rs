@@ -31,6 +31,9 @@ fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     }))
 }
 
+/// Name of the fragment attribute that has the object of each fragment.
+pub(crate) const OWNERS: &str = "object_id";
+
 /// Limit of readers on the number of objects.
 const MAX_OBJECTS: i64 = 1 << 26;
 
@@ -135,10 +138,16 @@ fn check_columns(
     if let Some(objects) = &geometry.objects {
         distinct(objects)?;
     }
-    for attribute in &geometry.fragment {
-        if attribute.name == "object_id" {
-            let (what, name) = ("fragment attribute", attribute.name.clone());
+    let what = "fragment attribute";
+    attributes(what, &geometry.fragment_rows, vertices)?;
+    for attribute in geometry.fragment.iter().chain(&geometry.fragment_rows) {
+        let name = attribute.name.clone();
+        if name == OWNERS {
             return Err(BuildError::ReservedName { what, name });
+        }
+        let is_given = |columns: &[Column]| columns.iter().any(|column| column.name == name);
+        if is_given(&geometry.fragment) && is_given(&geometry.fragment_rows) {
+            return Err(BuildError::DuplicateName { what, name });
         }
     }
     let ids = geometry

@@ -217,6 +217,9 @@ pub struct Design {
     /// 0.9. Readers take these steps from the object manifests; with small chunks the links are
     /// most of the files.
     pub step_links: bool,
+    /// `true` if the fragment attribute `object_id` stores the object of each fragment. Edits and coarser
+    /// levels keep it.
+    pub fragment_owners: bool,
     /// Order of the corners of the faces of a mesh, seen from outside; counter-clockwise if `None`. Faces
     /// are stored as they are.
     pub winding: Option<WindingOrder>,
@@ -268,6 +271,7 @@ impl Design {
             directed: false,
             duplicate: false,
             step_links: false,
+            fragment_owners: false,
             winding: None,
             object_index: ManifestForm::default(),
             bounds: None,
@@ -373,6 +377,7 @@ impl Design {
         directed: bool,
         draco: PositionBits,
         duplicate: bool,
+        fragment_owners: bool,
         headers: BTreeMap<String, Map<String, Value>>,
         parametric: FormulaSet,
         step_links: bool,

@@ -336,6 +336,22 @@ pub enum BuildError {
     /// Only faces have an order of corners.
     #[error("{0} have no faces, so they have no winding; only meshes do")]
     NoWinding(&'static str),
+    /// Fragments without objects have no owners.
+    #[error("{0} without objects have no owners of fragments; give them object ids")]
+    NoOwners(&'static str),
+    /// Vertices of a fragment have different values of an attribute of fragments.
+    #[error(
+        "fragment attribute {name} differs between vertices of fragment {fragment} of chunk {chunk}; \
+         make it an attribute of vertices, or choose the chunks that it was made for"
+    )]
+    FragmentValues {
+        /// The name of the attribute.
+        name: String,
+        /// Coordinates of the chunk.
+        chunk: String,
+        /// Number of the fragment in the chunk.
+        fragment: u32,
+    },
     /// The profile supports neither directed nor duplicated links.
     #[error("profile {0} supports neither directed nor duplicated links")]
     LinkPolicy(&'static str),

@@ -27,6 +27,9 @@ pub struct Geometry {
     /// Fragment attributes, one row for each entry of `objects`; every fragment of an object gets
     /// its row.
     pub fragment: Vec<Column>,
+    /// Fragment attributes, one row for each vertex, which is the same for all vertices of a fragment:
+    /// of an object in a chunk, or of a bin.
+    pub fragment_rows: Vec<Column>,
     /// Ids of the objects that rows of `object` and `fragment` describe. `None` means all objects,
     /// ascending; for paths, in the order of the paths.
     pub objects: Option<Vec<i64>>,
@@ -64,6 +67,7 @@ impl Geometry {
             vertex: Vec::new(),
             link: Vec::new(),
             fragment: Vec::new(),
+            fragment_rows: Vec::new(),
             objects: None,
             object: Vec::new(),
             groups: BTreeMap::new(),

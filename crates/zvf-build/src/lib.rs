@@ -37,6 +37,7 @@ mod coordinates;
 mod design;
 pub mod edit;
 mod error;
+mod fragment_column;
 mod geometry;
 pub mod large;
 mod link_placement;

@@ -19,6 +19,7 @@ use crate::{
     GeometryKind, bounds, check,
     design::{AxisSpec, Design, Profile},
     error::BuildError,
+    fragment_column::{by_fragment, by_object, owner_column},
     geometry::Geometry,
     link_placement::{CrossChunkPolicy, LinkPlacement},
     metadata::{self, Encoding},
@@ -28,7 +29,7 @@ use crate::{
     sizing::FragmentKind,
     spatial_layout::{self, ArrayGrid, SpatialLayout},
     stored_column::StoredColumn,
-    vertex_layout::{Fragment, Grouping, Trees, VertexLayout, is_tree},
+    vertex_layout::{Grouping, Trees, VertexLayout, is_tree},
 };
 use zvf_model::{
     array::CellAttributeRole as Role,
@@ -60,6 +61,7 @@ pub struct WritePlan {
     pub(crate) logged: Option<LoggedObjects>,
     pub(crate) links: Option<LinkPlacement>,
     pub(crate) vertex: Vec<StoredColumn>,
+    /// Attributes of fragments, with a row for each fragment of the layout.
     pub(crate) fragment: Vec<StoredColumn>,
     pub(crate) link: Vec<StoredColumn>,
     /// Chunks of each task.
@@ -169,11 +171,17 @@ impl WritePlan {
             layout.chunk_of = Vec::new();
         }
         let current = design.profile == Profile::V09;
-        if !geometry.fragment.is_empty() && !has_all_rows(&layout, objects.as_ref()) {
-            // The last row then is that of fragments without a value.
-            for attribute in &mut geometry.fragment {
-                attribute.extend_with_nulls(attribute.len().saturating_add(1));
-            }
+        let mut of_fragments: Vec<Column> = geometry
+            .fragment
+            .iter()
+            .map(|column| by_object(column, &layout, objects.as_ref()))
+            .collect();
+        for column in &geometry.fragment_rows {
+            of_fragments.push(by_fragment(column, &layout)?);
+        }
+        if settles {
+            geometry.fragment = Vec::new();
+            geometry.fragment_rows = Vec::new();
         }
         let columns = |given: &mut Vec<Column>, scope, role| {
             let attributes = if settles {
@@ -190,9 +198,15 @@ impl WritePlan {
         };
         let bytes = geometry.positions.bytes.len() as u64;
         let shard = sharding::shard(&design, &grid.shape, layout.chunks.len() as u64, bytes)?;
+        let mut fragment = columns(&mut of_fragments, "fragment", Role::Fragment)?;
+        if design.fragment_owners {
+            let objects = objects.as_ref();
+            let objects = objects.ok_or(BuildError::NoOwners(design.kind.plural()))?;
+            fragment.push(owner_column(&layout, &objects.ids, current)?);
+        }
         let mut plan = Self {
             vertex: columns(&mut geometry.vertex, "vertex", Role::Vertex)?,
-            fragment: columns(&mut geometry.fragment, "fragment", Role::Fragment)?,
+            fragment,
             link: columns(&mut geometry.link, "link", Role::Link)?,
             axes: match &design.axes {
                 Some(axes) => axes.clone(),
@@ -491,26 +505,10 @@ fn is_countable(bytes: u64) -> bool {
     u32::try_from(bytes).is_ok()
 }
 
-/// Returns the attribute row of the object of a fragment; `None` if the object has none.
-fn fragment_row(fragment: &Fragment, objects: Option<&ObjectRows>) -> Option<usize> {
-    // `NO_OBJECT` is not a row.
-    let rows = &objects?.attribute_rows;
-    rows.get(fragment.object as usize).copied().flatten()
-}
-
-/// Returns whether the objects of all fragments have an attribute row.
-fn has_all_rows(layout: &VertexLayout, objects: Option<&ObjectRows>) -> bool {
-    let mut fragments = layout.fragments.iter();
-    fragments.all(|fragment| fragment_row(fragment, objects).is_some())
-}
-
-/// Returns one row for each fragment of a chunk: the row of its object, or the last one, which is null
-/// if an object has none.
+/// Returns the rows of the fragments of a chunk.
 fn of_fragments(plan: &WritePlan, column: &StoredColumn, chunk: u32) -> Vec<u8> {
-    let missing = column.numbers.len().saturating_sub(1);
-    let fragments = plan.layout.fragments(chunk as usize).iter();
-    let rows = fragments.map(|fragment| fragment_row(fragment, plan.objects.as_ref()));
-    column.gather(rows.map(|row| row.unwrap_or(missing)))
+    let starts = &plan.layout.fragment_starts;
+    column.gather(starts[chunk as usize]..starts[chunk as usize + 1])
 }
 
 #[cfg(test)]

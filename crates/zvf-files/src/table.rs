@@ -43,6 +43,9 @@ pub struct GeometryReadOptions {
     pub renames: Vec<Rename>,
     /// Treatment of row ids.
     pub row_ids: RowIdPolicy,
+    /// Attributes of fragments that differ within an object have a value for each fragment, which all of
+    /// its vertices have; otherwise they become attributes of vertices.
+    pub fragment_rows: bool,
     /// Maximum size in bytes of an Arrow or Parquet table in memory. Such a file may be much smaller
     /// than the table.
     pub memory: Option<u64>,
@@ -68,6 +71,7 @@ impl GeometryReadOptions {
             missing: MissingPolicy::default(),
             renames: Vec::new(),
             row_ids: RowIdPolicy::default(),
+            fragment_rows: false,
             memory: None,
         }
     }

@@ -229,6 +229,7 @@ pub(crate) fn geometry(given: &Bound<'_, PyDict>) -> PyResult<Geometry> {
     geometry.vertex = family(given, "vertex")?;
     geometry.link = family(given, "link")?;
     geometry.fragment = family(given, "fragment")?;
+    geometry.fragment_rows = family(given, "fragment_rows")?;
     geometry.object = family(given, "object")?;
     geometry.group = family(given, "group")?;
     if let Some(groups) = given.get_item("groups")? {
@@ -375,6 +376,8 @@ pub(crate) fn design(
     design.duplicate = given.get("duplicate")?.unwrap_or(design.duplicate);
     design.winding = given.word("winding", WindingOrder::of_word, "ccw or cw")?;
     design.step_links = given.get("step_links")?.unwrap_or(design.step_links);
+    let owners = given.get("fragment_owners")?;
+    design.fragment_owners = owners.unwrap_or(design.fragment_owners);
     Ok(design)
 }
 

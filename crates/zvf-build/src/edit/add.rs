@@ -28,11 +28,7 @@ impl LevelSnapshot {
         edits: &mut Edits,
     ) -> Result<(), EditError> {
         let vertex = self.vertex_columns(&plan.geometry.vertex)?;
-        let owners = plan
-            .objects
-            .as_ref()
-            .map_or(&[][..], |objects| &objects.ids);
-        let fragment = self.fragment_columns(plan, owners)?;
+        let fragment = self.fragment_columns(plan)?;
         let mut bases: Vec<(u64, u32)> = Vec::with_capacity(plan.layout.chunks.len());
         for (number, coords) in (0u32..).zip(&plan.layout.chunks) {
             let chunk = chunks.entry(coords.clone()).or_default();
@@ -48,8 +44,9 @@ impl LevelSnapshot {
             for (path, column) in &fragment {
                 let bytes = chunk.fragment.entry(path.clone()).or_default();
                 check_width(path, coords, bytes, chunk.fragments.len() as u64, column)?;
-                for fragment in fragments {
-                    bytes.extend_from_slice(column.row(fragment.object as usize));
+                let first = plan.layout.fragment_starts[number as usize];
+                for row in first..first + fragments.len() {
+                    bytes.extend_from_slice(column.row(row));
                 }
             }
             for fragment in fragments {

@@ -8,6 +8,7 @@ use super::{
     links,
 };
 use crate::{
+    fragment_column::{by_fragment, by_object, owners},
     plan::WritePlan,
     stored_column::{StoredColumn, little, set_nan},
 };
@@ -172,12 +173,11 @@ impl LevelSnapshot {
         Ok(())
     }
 
-    /// Returns fragment attributes by object row: the given ones and the object ids that the store
-    /// maintains.
+    /// Returns fragment attributes with a row for each added fragment: the given ones and the object
+    /// ids that the store maintains.
     pub(super) fn fragment_columns(
         &mut self,
         plan: &WritePlan,
-        owners: &[i64],
     ) -> Result<BTreeMap<Key, NumericColumn>, EditError> {
         let family = &self.keys.fragment_attributes;
         let stored: Vec<Key> = self
@@ -186,52 +186,38 @@ impl LevelSnapshot {
             .filter(|array| array.is_below(family))
             .cloned()
             .collect();
-        let mut columns = BTreeMap::new();
         let what = "fragment attribute";
-        let mut added = plan
-            .geometry
-            .fragment
-            .iter()
-            .map(|attribute| attribute.name.as_str());
-        let is_stored = |name: &&str| stored.iter().any(|array| array.name() == Some(*name));
-        if let Some(name) = added.find(|name| !is_stored(name)) {
-            let name = name.to_owned();
+        let (layout, objects) = (&plan.layout, plan.objects.as_ref());
+        let mut added: BTreeMap<&str, Column> = BTreeMap::new();
+        for column in &plan.geometry.fragment {
+            added.insert(&column.name, by_object(column, layout, objects));
+        }
+        for column in &plan.geometry.fragment_rows {
+            added.insert(&column.name, by_fragment(column, layout)?);
+        }
+        let is_stored = |name: &&&str| stored.iter().any(|array| array.name() == Some(**name));
+        if let Some(name) = added.keys().find(|name| !is_stored(name)) {
+            let name = (*name).to_owned();
             return Err(EditError::UnknownAttribute { what, name });
         }
+        let mut columns = BTreeMap::new();
         for array in stored {
             let name = array.name().unwrap_or_default();
-            if array == self.keys.owners {
+            let numbers = if array == self.keys.owners {
                 let dtype = self.arrays[&array].cells.dtype();
-                let kind = dtype.map_or(Kind::Int64, Dtype::kind);
-                let bytes = owners.iter().flat_map(|id| id.to_le_bytes());
-                let numbers = NumericColumn {
-                    bytes: bytes.collect(),
-                    ..NumericColumn::new(kind, 1)
-                };
-                columns.insert(array, numbers);
-                continue;
-            }
-            let attribute = plan
-                .geometry
-                .fragment
-                .iter()
-                .find(|attribute| attribute.name == name)
-                .ok_or_else(|| EditError::MissingAttribute {
+                let ids = objects.map_or(&[][..], |objects| &objects.ids);
+                NumericColumn {
+                    bytes: owners(layout, ids).bytes,
+                    ..NumericColumn::new(dtype.map_or(Kind::Int64, Dtype::kind), 1)
+                }
+            } else {
+                let given = added.get(name).ok_or_else(|| EditError::MissingAttribute {
                     what,
                     name: name.to_owned(),
                 })?;
-            let given = plan
-                .objects
-                .as_ref()
-                .map_or(&[][..], |objects| &objects.attribute_rows);
-            let mut attribute = attribute.clone();
-            let missing = attribute.len();
-            if given.contains(&None) {
-                attribute.extend_with_nulls(missing.saturating_add(1));
-            }
-            let column = self.column(what, &array, &attribute)?;
-            let rows = given.iter().map(|row| row.unwrap_or(missing));
-            columns.insert(array, column.numbers.take(rows));
+                self.column(what, &array, given)?.numbers
+            };
+            columns.insert(array, numbers);
         }
         Ok(columns)
     }

@@ -53,6 +53,7 @@ pub(crate) struct PlanContents {
     pub(crate) logged: Option<LoggedObjects>,
     pub(crate) links: Option<LinkPlacement>,
     pub(crate) link: Vec<StoredColumn>,
+    pub(crate) fragment: Vec<StoredColumn>,
 }
 
 /// Attribute of vertices or objects.
@@ -72,7 +73,7 @@ impl Outline {
     pub(crate) fn plan(&self, found: PlanContents) -> WritePlan {
         WritePlan {
             vertex: found.vertex,
-            fragment: Vec::new(),
+            fragment: found.fragment,
             link: found.link,
             encoding: Encoding::of_cells(&self.design),
             vertices: found.vertices,

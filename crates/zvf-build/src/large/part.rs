@@ -12,6 +12,7 @@ use crate::{
     GeometryKind,
     design::Profile,
     error::BuildError,
+    fragment_column::owner_column,
     geometry::Geometry,
     large::outline::{Field, Outline, PlanContents},
     large::piece::Piece,
@@ -137,6 +138,7 @@ impl Outline {
     pub fn arrays(&self) -> Result<Vec<Output>, BuildError> {
         let columns = self.fields.iter().map(|field| self.empty_column(field));
         plan::rest(&self.plan(PlanContents {
+            fragment: self.fragment_columns(&VertexLayout::default(), &[])?,
             vertices: 0,
             vertex: columns.collect::<Result<_, _>>()?,
             geometry: Geometry::new(NumericColumn::new(
@@ -300,7 +302,9 @@ impl Outline {
         };
         let owners = (!self.design.kind.is_paths()).then_some(ids.as_slice());
         let result = PartitionResult::of(&layout, &placed_links, owners, is_own);
+        let fragment = self.fragment_columns(&layout, &ids)?;
         let mut plan = self.plan(PlanContents {
+            fragment,
             vertices: geometry.vertices() as u64,
             vertex: columns,
             geometry,
@@ -340,6 +344,18 @@ impl Outline {
 }
 
 impl Outline {
+    /// Returns the attributes of fragments, of objects with these ids.
+    pub(super) fn fragment_columns(
+        &self,
+        layout: &VertexLayout,
+        ids: &[i64],
+    ) -> Result<Vec<StoredColumn>, BuildError> {
+        let is_current = self.design.profile == Profile::V09;
+        let owners = self.design.fragment_owners;
+        let column = owners.then(|| owner_column(layout, ids, is_current));
+        column.into_iter().collect()
+    }
+
     /// Returns the attributes of divided links.
     pub(super) fn link_columns(&self, links: &[u8]) -> Result<Vec<StoredColumn>, BuildError> {
         let size = self.link_row_size();

@@ -28,6 +28,7 @@ pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
         &batch.vertex,
         &batch.object,
         &batch.fragment,
+        &batch.fragment_rows,
         &batch.group,
         &batch.link,
     ];
@@ -91,6 +92,7 @@ pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
         &mut batch.vertex,
         &mut batch.object,
         &mut batch.fragment,
+        &mut batch.fragment_rows,
         &mut batch.group,
         &mut batch.link,
     ];

@@ -729,6 +729,7 @@ impl Partitioner {
             .iter()
             .map(|field| outline.empty_column(field));
         let plan = outline.plan(PlanContents {
+            fragment: outline.fragment_columns(&VertexLayout::default(), &[])?,
             vertices,
             vertex: vertex.collect::<Result<Vec<StoredColumn>, _>>()?,
             geometry,

@@ -184,6 +184,7 @@ pub fn design_to_json(design: &Design) -> Value {
         "directed": design.directed,
         "duplicate": design.duplicate,
         "step_links": design.step_links,
+        "fragment_owners": design.fragment_owners,
         "bounds": design.bounds,
         "out_of_bounds": out_of_bounds,
         "purpose": purpose,
@@ -238,6 +239,7 @@ fn read_design(json: &Value) -> Option<Design> {
     design.directed = flag("directed")?;
     design.duplicate = flag("duplicate")?;
     design.step_links = flag("step_links")?;
+    design.fragment_owners = flag("fragment_owners")?;
     let bounds = |both: &Value| Some((floats(&both[0])?, floats(&both[1])?));
     design.bounds = optional(&json["bounds"], bounds)?;
     design.out_of_bounds = match text("out_of_bounds")? {

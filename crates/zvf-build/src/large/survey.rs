@@ -385,6 +385,9 @@ impl GeometrySurvey {
             Some(axes) => axes.clone(),
             None => metadata::default_axes(sample.row_len()),
         };
+        if design.fragment_owners && !self.has_objects {
+            return Err(BuildError::NoOwners(design.kind.plural()));
+        }
         let fragments = FragmentKind::of_geometry(self.has_objects);
         let space = SpatialLayout::of(&design, &sample, lower, upper, fragments, self.stored)?;
         let grid = space.grid(fragments)?;

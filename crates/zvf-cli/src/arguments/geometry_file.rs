@@ -59,6 +59,12 @@ pub struct GeometryReadingArgs {
     /// integers into floats.
     #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
     pub(crate) missing: MissingPolicy,
+    /// Store columns `fragment.NAME` that differ within an object as a value for each fragment, the part of
+    /// an object in a chunk, which all of its vertices must have.
+    ///
+    /// By default they become attributes of vertices.
+    #[arg(long)]
+    fragment_rows: bool,
     /// Treatment of vertices outside the bounds: fail, drop them with the paths and links that use
     /// them, or extend the bounds.
     #[arg(long, help_heading = "Space", default_value = "raise",
@@ -69,7 +75,8 @@ pub struct GeometryReadingArgs {
 impl GeometryReadingArgs {
     /// Returns the name of an option that is given and applies to tables only.
     pub(crate) fn table_option(&self) -> Option<&'static str> {
-        self.links.is_some().then_some("--links")
+        let links = self.links.is_some().then_some("--links");
+        links.or(self.fragment_rows.then_some("--fragment-rows"))
     }
 
     /// Returns the options for reading a file of `zvf-files`.
@@ -87,6 +94,7 @@ impl GeometryReadingArgs {
         options.axes = axes;
         options.links.clone_from(&self.links);
         options.missing = self.missing;
+        options.fragment_rows = self.fragment_rows;
         options.renames.clone_from(&self.rename);
         options
     }

@@ -8,6 +8,7 @@ use zvf::{Column, ColumnValues, Geometry, NumericColumn, QueryResult, numeric::K
 pub(super) fn to(like: &QueryResult, geometry: &mut Geometry) {
     columns(&like.vertex, &mut geometry.vertex);
     columns(&like.fragment, &mut geometry.fragment);
+    columns(&like.fragment, &mut geometry.fragment_rows);
     columns(&like.link, &mut geometry.link);
     columns(&like.object, &mut geometry.object);
 }

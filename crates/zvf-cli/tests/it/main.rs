@@ -25,6 +25,7 @@ mod embedded;
 mod export;
 mod files;
 mod first_files;
+mod fragments;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod recorded_queries;

@@ -142,7 +142,11 @@ pub(crate) fn assemble(
         notes.push(note.to_owned());
     }
     let fragment_names: Vec<String> = of_fragments.iter().map(|(name, _)| name.clone()).collect();
-    notes.extend(fragments(of_fragments, &mut geometry)?);
+    notes.extend(fragments(
+        of_fragments,
+        options.fragment_rows,
+        &mut geometry,
+    )?);
     for name in fragment_names {
         if geometry.vertex.iter().any(|column| column.name == name) {
             description.move_attribute("fragment", "vertex", &name);
@@ -242,9 +246,11 @@ fn vertex_owners(geometry: &Geometry) -> Vec<i64> {
 /// Stores attributes of fragments.
 ///
 /// A file has one row per vertex, because fragments exist only in a store. If all vertices of each
-/// object agree, the attribute becomes one of fragments, otherwise one of vertices.
+/// object agree, the attribute becomes one of fragments. Otherwise it has a value for each fragment if
+/// `differs` is set, or else becomes one of vertices.
 fn fragments(
     columns: Vec<NamedColumn>,
+    differs: bool,
     geometry: &mut Geometry,
 ) -> Result<Vec<String>, GeometryReadError> {
     let mut notes = Vec::new();
@@ -274,11 +280,15 @@ fn fragments(
                 geometry.fragment.push(column);
                 continue;
             }
+            if differs {
+                geometry.fragment_rows.push(rows);
+                continue;
+            }
             if geometry.vertex.iter().any(|other| other.name == name) {
                 return Err(column.error(ColumnError::Twice));
             }
             notes.push(format!(
-                "{} is stored as vertex.{name}, because its values differ within an object or belong to no object",
+                "{} is stored as vertex.{name}, because its values differ within an object or belong to no object; --fragment-rows keeps a value for each fragment",
                 column.label
             ));
             let values = column.values;

@@ -186,6 +186,10 @@ pub struct CreateArgs {
     /// before 0.9 always have them.
     #[arg(long, help_heading = "Links")]
     step_links: bool,
+    /// Store the object of each fragment as the fragment attribute `object_id`, which edits, coarser
+    /// levels and migrations keep.
+    #[arg(long, help_heading = "Attributes")]
+    fragment_owners: bool,
 
     /// Limit the memory for geometry, for example to 2GiB. Larger input is read in batches.
     ///
@@ -374,6 +378,7 @@ impl CreateArgs {
         design.winding = self.winding;
         design.duplicate = self.duplicate;
         design.step_links = self.step_links;
+        design.fragment_owners = self.fragment_owners;
         let bounds = self.bounds.clone();
         design.bounds = bounds.map(|bounds| (bounds.lower, bounds.upper));
         design.out_of_bounds = self.input.options.out_of_bounds;

@@ -75,9 +75,10 @@ impl AttributeNames {
     }
 
     fn add(&mut self, geometry: &Geometry) {
-        let families: [(&str, &[Column]); 5] = [
+        let families: [(&str, &[Column]); 6] = [
             ("vertex", &geometry.vertex),
             ("fragment", &geometry.fragment),
+            ("fragment", &geometry.fragment_rows),
             ("link", &geometry.link),
             ("object", &geometry.object),
             ("group", &geometry.group),

@@ -81,6 +81,7 @@ fn size(geometry: &Geometry) -> u64 {
         &geometry.link,
         &geometry.object,
         &geometry.fragment,
+        &geometry.fragment_rows,
         &geometry.group,
     ]
     .into_iter()

@@ -1,0 +1,197 @@
+//! Values of fragments, as a user writes and reads them.
+
+use crate::{stores::Bench, text};
+
+/// Two paths through three chunks of 10, with a value for each path and chunk. The first is in the
+/// first chunk twice.
+const PATHS: &str = "x,y,part,object_id,fragment.k,fragment.name
+1,1,0,7,0.5,a
+2,1,0,7,0.5,a
+11,1,0,7,1.5,b
+3,1,0,7,2.5,a
+12,2,1,9,3.5,b
+22,2,1,9,4.5,c
+23,2,1,9,4.5,c
+";
+const PROFILES: [&str; 3] = ["0.9", "0.8", "0.8-padded"];
+
+fn create(bench: &Bench, store: &str, options: &[&str]) {
+    let words = ["create", store, "--kind", "streamlines", "--from", "@a.csv"];
+    let bounds = ["--bounds", "0,0,30,30"];
+    let space = ["--chunk-shape", "10,10", "--fragment-rows"];
+    let space = [&bounds[..], &space].concat();
+    bench.says(&[&words[..], &space, options].concat());
+}
+
+/// Returns lines of columns of a result by name, sorted.
+#[track_caller]
+fn columns(bench: &Bench, store: &str, names: &[&str], of: &[&str]) -> Vec<String> {
+    let result = bench.result(store, of);
+    let mut lines = result.split("\n\n").next().unwrap().lines();
+    let head: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let at = |name: &&str| {
+        let found = head.iter().position(|column| column == name);
+        found.unwrap_or_else(|| panic!("{name}: {result}"))
+    };
+    let places: Vec<usize> = names.iter().map(at).collect();
+    let rows = lines.take_while(|line| line.split(',').count() == head.len());
+    let cells = rows.map(|row| {
+        let row: Vec<&str> = row.split(',').collect();
+        let cells: Vec<&str> = places.iter().map(|place| row[*place]).collect();
+        cells.join(",")
+    });
+    let mut cells: Vec<String> = cells.collect();
+    cells.sort();
+    cells
+}
+
+const NAMES: [&str; 4] = ["x", "object_id", "fragment.k", "fragment.name"];
+
+fn given(objects: &[&str]) -> Vec<String> {
+    let rows = PATHS.lines().skip(1).map(|row| row.split(',').collect());
+    let own = rows.filter(|row: &Vec<&str>| objects.contains(&row[3]));
+    let mut rows: Vec<String> = own
+        .map(|row| [row[0], row[3], row[4], row[5]].join(","))
+        .collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn each_fragment_has_its_value() {
+    for profile in PROFILES {
+        let bench = Bench::new();
+        bench.file("a.csv", PATHS);
+        create(&bench, "@a.zv", &["--profile", profile]);
+        assert_eq!(columns(&bench, "@a.zv", &NAMES, &[]), given(&["7", "9"]));
+        bench.says(&["validate", "@a.zv"]);
+        let found = columns(&bench, "@a.zv", &["x"], &["--where", "fragment.k > 2"]);
+        assert_eq!(found, ["12", "22", "23", "3"]);
+    }
+}
+
+#[test]
+fn edits_and_migrations_keep_values_of_fragments() {
+    let bench = Bench::new();
+    bench.file("a.csv", PATHS);
+    create(&bench, "@a.zv", &["--fragment-owners"]);
+    // Another path, and another value in the second chunk of path 9.
+    bench.file(
+        "b.csv",
+        "x,y,part,object_id,fragment.k,fragment.name\n13,3,0,9,6.5,d\n24,3,0,9,7.5,c\n",
+    );
+    bench.says(&["edit", "@a.zv", "--from", "@b.csv", "--fragment-rows"]);
+    bench.file(
+        "c.csv",
+        "x,y,part,object_id,fragment.k,fragment.name\n4,4,0,10,8.5,a\n14,4,0,10,9.5,d\n",
+    );
+    bench.says(&["append", "@a.zv", "--from", "@c.csv", "--fragment-rows"]);
+    let mut expected = given(&["7"]);
+    for row in ["13,9,6.5,d", "24,9,7.5,c", "4,10,8.5,a", "14,10,9.5,d"] {
+        expected.push(row.to_owned());
+    }
+    expected.sort();
+    assert_eq!(columns(&bench, "@a.zv", &NAMES, &[]), expected);
+    bench.says(&["compact", "@a.zv"]);
+    bench.says(&["validate", "@a.zv"]);
+    assert_eq!(columns(&bench, "@a.zv", &NAMES, &[]), expected);
+    let owners = ["object_id", "fragment.object_id"];
+    let found = columns(&bench, "@a.zv", &owners, &[]);
+    assert!(
+        found
+            .iter()
+            .all(|row| ["7,7", "9,9", "10,10"].contains(&row.as_str()))
+    );
+    // Values that are not given, or differ within a fragment.
+    bench.file("d.csv", "x,y,part,object_id\n5,5,0,11\n");
+    let said = bench.refused(&["append", "@a.zv", "--from", "@d.csv"]);
+    assert!(said.contains("fragment attribute"), "{said}");
+    bench.says(&["delete", "@a.zv", "--object", "7"]);
+    bench.says(&["validate", "@a.zv"]);
+    for profile in PROFILES.iter().skip(1) {
+        let bench = Bench::new();
+        bench.file("a.csv", PATHS);
+        create(
+            &bench,
+            "@a.zv",
+            &["--profile", profile, "--fragment-owners"],
+        );
+        bench.says(&["migrate", "@a.zv", "@b.zv"]);
+        bench.says(&["validate", "@b.zv"]);
+        assert_eq!(columns(&bench, "@b.zv", &NAMES, &[]), given(&["7", "9"]));
+        let found = columns(&bench, "@b.zv", &owners, &[]);
+        assert!(
+            found
+                .iter()
+                .all(|row| ["7,7", "9,9"].contains(&row.as_str())),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn owners_of_fragments_are_kept_by_levels_and_written_from_batches() {
+    for profile in PROFILES {
+        let bench = Bench::new();
+        bench.file(
+            "a.csv",
+            "x,y,object_id\n1,1,3\n2,2,4\n12,1,3\n13,1,3\n24,2,5\n",
+        );
+        let words = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+        let options = [
+            "--chunk-shape",
+            "10,10",
+            "--fragment-owners",
+            "--profile",
+            profile,
+        ];
+        bench.says(&[&words[..], &options].concat());
+        let owners = ["object_id", "fragment.object_id"];
+        let all = ["3,3", "3,3", "3,3", "4,4", "5,5"];
+        assert_eq!(columns(&bench, "@a.zv", &owners, &[]), all);
+        bench.says(&["validate", "@a.zv"]);
+        if profile != "0.8-padded" {
+            let words = ["create", "@b.zv", "--kind", "points", "--from", "@a.csv"];
+            let batches = ["--memory", "64KiB", "--bounds", "0,0,30,30"];
+            let output = bench.run(&[&words[..], &options, &batches].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            assert_eq!(columns(&bench, "@b.zv", &owners, &[]), all);
+            bench.says(&["validate", "@b.zv"]);
+        }
+        if profile == "0.9" {
+            let levels = ["pyramid", "@a.zv", "--levels", "1", "--chunk-scale", "2"];
+            bench.says(&[&levels[..], &["--method", "bins", "--cell", "5,5"]].concat());
+            bench.says(&["validate", "@a.zv"]);
+            let found = columns(&bench, "@a.zv", &owners, &["--level", "1"]);
+            assert!(
+                found
+                    .iter()
+                    .all(|row| ["3,3", "4,4", "5,5"].contains(&row.as_str()))
+            );
+        }
+    }
+}
+
+#[test]
+fn values_that_differ_within_a_fragment_are_refused() {
+    let bench = Bench::new();
+    bench.file("a.csv", &PATHS.replace("2,1,0,7,0.5", "2,1,0,7,0.75"));
+    let words = [
+        "create",
+        "@a.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@a.csv",
+    ];
+    let options = ["--chunk-shape", "10,10", "--fragment-rows"];
+    let said = bench.refused(&[&words[..], &options].concat());
+    assert!(
+        said.contains("fragment attribute k differs between vertices of fragment 0"),
+        "{said}"
+    );
+    bench.file("b.csv", "x,y\n1,1\n");
+    let words = ["create", "@b.zv", "--kind", "points", "--from", "@b.csv"];
+    let said = bench.refused(&[&words[..], &["--fragment-owners"]].concat());
+    assert!(said.contains("have no owners of fragments"), "{said}");
+}
