@@ -16,8 +16,13 @@ import json
 import numpy as np
 import pytest
 import zarr
+from zarr_vectors.core.arrays import (
+    build_fragment_owner_column, read_chunk_fragment_attributes, read_fragment_owners,
+)
+from zarr_vectors.core.store import get_resolution_level, open_store
 from zarr_vectors.encoding.fragments import decode_fragments, encode_fragments
 from zarr_vectors.types.points import read_points
+from zarr_vectors.validate import validate
 
 import created_twin
 from created_cases import CASES, built
@@ -138,3 +143,25 @@ def test_bins_without_points(zvf, tmp_path):
     lower, upper = (",".join(map(str, corner)) for corner in box)
     found = zvf.json("query", store, "--bbox", f"{lower},{upper}", "--no-seal", "--no-node-copy")
     assert found["vertices"] == 1
+
+
+def test_values_of_fragments(zvf, tmp_path):
+    """The package reads a value for each fragment of each chunk, and the object that owns it."""
+    table = tmp_path / "paths.csv"
+    rows = [
+        "1,1,0,7,0.5", "2,1,0,7,0.5", "11,1,0,7,1.5", "3,1,0,7,2.5", "12,2,1,9,3.5", "22,2,1,9,4.5",
+    ]
+    table.write_text("\n".join(["x,y,part,object_id,fragment.k", *rows, ""]))
+    store = tmp_path / "paths.zv"
+    zvf.json("create", store, "--kind", "streamlines", "--from", table, "--chunk-shape", "10,10",
+             "--fragment-rows", "--fragment-owners")
+    level = get_resolution_level(open_store(str(store)), 0)
+    owners = build_fragment_owner_column(level)
+    found = {
+        chunk: read_chunk_fragment_attributes(level, "k", chunk, dtype=np.float64).tolist() for chunk in owners
+    }
+    assert found == {(0, 0): [0.5, 2.5], (1, 0): [1.5, 3.5], (2, 0): [4.5]}
+    for chunk, expected in owners.items():
+        stored = [read_fragment_owners(level, chunk, number) for number in range(len(expected))]
+        assert stored == [[owner] for owner in expected], chunk
+    assert not validate(str(store), level=5).errors

@@ -176,3 +176,30 @@ def test_meshes_have_an_order_of_corners(
     assert isinstance(store.capabilities, list)
     assert [found.delta for found in store.link_info()] == [0]
     assert zvf.open("tracts.zv").winding is None
+
+
+def test_fragments_have_values_and_owners() -> None:
+    x = [1, 2, 11, 3, 12, 22]
+    zvf.create(
+        "fragments.zv", kind="streamlines", positions=[[value, 1] for value in x],
+        part_offsets=[0, 4, 6], part_objects=[7, 9], fragment_rows={"k": [0.5, 0.5, 1.5, 2.5, 3.5, 4.5]},
+        chunk_shape=(10, 10), fragment_owners=True,
+    )  # fmt: skip
+    store = zvf.open("fragments.zv")
+    found = store.query(objects=7, row_ids=True)
+    assert found.fragment["k"].tolist() == [0.5, 0.5, 1.5, 2.5]
+    assert found.fragment["object_id"].tolist() == [7] * 4
+    written = store.write_attributes(
+        fragment={"k": [9.0]}, row_ids=found.row_ids[1:2], transaction=found.transaction
+    )
+    assert written.chunks > 0
+    assert store.query(objects=7).fragment["k"].tolist() == [9.0, 9.0, 1.5, 2.5]
+    assert store.query(objects=9).fragment["k"].tolist() == [3.5, 4.5]
+    found = store.query(objects=7, row_ids=True)
+    with pytest.raises(ValueError, match="differs between vertices of fragment"):
+        store.write_attributes(
+            fragment={"k": [1.0, 2.0]}, row_ids=found.row_ids[:2], transaction=found.transaction
+        )
+    with pytest.raises(TypeError, match="of vertices, of objects or of fragments"):
+        store.write_attributes(fragment={"k": [1.0]}, vertex={"k": [1.0]})
+    assert zvf.validate("fragments.zv").ok

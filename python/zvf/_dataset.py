@@ -503,11 +503,12 @@ class Dataset:
         transaction: int | None = None,
         object: Any = None,
         objects: Any = None,
+        fragment: Any = None,
         replace: bool = False,
     ) -> AttributeReport:
-        """Add attributes of vertices or of objects, or change their values, in one transaction.
+        """Add attributes of vertices, objects or fragments, or change values, in one transaction.
 
-        Vertices or objects without a row keep their values. In new attributes they have NaN or no
+        Items without a row keep their values. In new attributes they have NaN or no
         text.
 
         Args:
@@ -517,6 +518,8 @@ class Dataset:
                 with `row_ids`, which belong to it; not checked for objects unless given.
             object: Attributes of objects by name, one row for each of `objects`.
             objects: Ids of objects.
+            fragment: Attributes of the fragments that contain the vertices of `row_ids`, with equal rows
+                for all vertices of a fragment.
             replace: Replace attributes of another type. Their other rows are lost.
 
         >>> tracts = zvf.open("tracts.zv")
@@ -532,20 +535,24 @@ class Dataset:
         Raises:
             ConflictError: The store is at another transaction.
         """
-        if (vertex is None) == (object is None):
-            raise TypeError("give attributes of vertices or of objects")
-        family = "object" if vertex is None else "vertex"
-        table = columns(family, object if vertex is None else vertex, self._types())
-        if vertex is None:
+        given = {"vertex": vertex, "object": object, "fragment": fragment}
+        given = {family: values for family, values in given.items() if values is not None}
+        if len(given) != 1:
+            raise TypeError("give attributes of vertices, of objects or of fragments")
+        [(family, values)] = given.items()
+        table = columns(family, values, self._types())
+        if family == "object":
             if objects is None or row_ids is not None:
                 raise TypeError("attributes of objects need objects, the ids of their rows")
             keys = integers("objects", objects, 1)
             raw = _zvf.write_object_attributes(self._raw, keys, table, transaction, replace)
         else:
             if row_ids is None or objects is not None:
-                raise TypeError("attributes of vertices need row_ids, the addresses of their rows")
+                raise TypeError("attributes of vertices and fragments need row_ids, addresses of vertices")
             rows, at = _addresses(row_ids, transaction)
-            raw = _zvf.write_vertex_attributes(self._raw, rows, table, at, replace)
+            is_fragment = family == "fragment"
+            write = _zvf.write_fragment_attributes if is_fragment else _zvf.write_vertex_attributes
+            raw = write(self._raw, rows, table, at, replace)
         self.reload()
         return AttributeReport(**raw)
 

@@ -54,6 +54,7 @@ __all__ = [
     "serve",
     "start_query",
     "validate",
+    "write_fragment_attributes",
     "write_object_attributes",
     "write_vertex_attributes",
 ]
@@ -215,6 +216,13 @@ def remove_rows(
     dataset: Dataset, rows: NDArray[np.uint64], transaction: int, keywords: dict[str, Any]
 ) -> dict[str, Any]: ...
 def write_vertex_attributes(
+    dataset: Dataset,
+    rows: NDArray[np.uint64],
+    columns: dict[str, Any],
+    transaction: int,
+    replace: bool,
+) -> dict[str, Any]: ...
+def write_fragment_attributes(
     dataset: Dataset,
     rows: NDArray[np.uint64],
     columns: dict[str, Any],

@@ -132,6 +132,27 @@ pub(crate) fn write_vertex_attributes<'py>(
     })
 }
 
+/// Writes attributes of the fragments that contain the vertices with these addresses, which belong to a
+/// transaction.
+#[pyfunction]
+pub(crate) fn write_fragment_attributes<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    rows: &Bound<'py, PyArray1<u64>>,
+    columns: &Bound<'py, PyDict>,
+    transaction: u64,
+    replace: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let change = Change::silent(dataset);
+    let rows = rows.readonly().as_slice()?.to_vec();
+    let columns = attributes(columns)?;
+    let options = table_options(Some(transaction), replace);
+    change.run(py, move |editor| async move {
+        let writing = editor.write_fragment_attributes(&rows, &columns, &options);
+        writing.await
+    })
+}
+
 /// Writes attributes of the objects with these ids, if the store is at the given transaction.
 #[pyfunction]
 pub(crate) fn write_object_attributes<'py>(

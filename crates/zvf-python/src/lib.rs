@@ -74,6 +74,7 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(edit::remove_selected, module)?)?;
     module.add_function(wrap_pyfunction!(edit::remove_rows, module)?)?;
     module.add_function(wrap_pyfunction!(edit::write_vertex_attributes, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::write_fragment_attributes, module)?)?;
     module.add_function(wrap_pyfunction!(edit::write_object_attributes, module)?)?;
     module.add_function(wrap_pyfunction!(edit::compact, module)?)?;
     module.add_function(wrap_pyfunction!(edit::pyramid, module)?)?;

@@ -13,9 +13,12 @@ use bytes::Bytes;
 use zvf_build::{Output, Profile};
 use zvf_catalog::{Catalog, StoredArray};
 use zvf_dataset::{Dataset, Error, Failure, Location, Progress, StateError, base, nodes};
-use zvf_format::numeric::{Dtype, Kind, NumericRows, Value as Number};
+use zvf_format::{
+    fragment::FragmentIndex,
+    numeric::{Dtype, Kind, NumericRows, Value as Number},
+};
 use zvf_model::{
-    array::{VertexEncoding, Vertices},
+    array::{CellAttributeRole, VertexEncoding, Vertices},
     fetch::BoxFuture,
     generation::Generation,
     grid::ChunkCoord,
@@ -321,6 +324,7 @@ impl AttributeLocation {
                 let name = spec.name.clone();
                 let of = match part {
                     ArrayRole::ObjectAttribute(_) => "objects",
+                    ArrayRole::FragmentAttribute(_) => "fragments",
                     _ => "vertices",
                 };
                 return Err(Failure::State(StateError::AttributeExists { name, of }));
@@ -393,6 +397,57 @@ async fn root(
     Ok(group_bytes(root))
 }
 
+/// The items that the rows of an attribute belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowScope {
+    Vertices,
+    Fragments,
+}
+
+impl RowScope {
+    /// Returns the array of an attribute.
+    fn role(self, name: &str) -> ArrayRole<'_> {
+        match self {
+            Self::Vertices => ArrayRole::VertexAttribute(name),
+            Self::Fragments => ArrayRole::FragmentAttribute(name),
+        }
+    }
+
+    /// Returns the group of attributes.
+    fn family(self) -> GroupRole<'static> {
+        match self {
+            Self::Vertices => GroupRole::VertexAttributes,
+            Self::Fragments => GroupRole::FragmentAttributes,
+        }
+    }
+
+    /// Returns the role in the metadata of an attribute.
+    fn cells(self) -> CellAttributeRole {
+        match self {
+            Self::Vertices => CellAttributeRole::Vertex,
+            Self::Fragments => CellAttributeRole::Fragment,
+        }
+    }
+}
+
+/// Returns the fragment indexes of level 0.
+async fn fragment_indexes(dataset: &Dataset) -> Result<StoredArray, Failure> {
+    let role = ArrayRole::VertexFragments;
+    let found = dataset.catalog().stored_array(LevelId::FULL, &role).await?;
+    found.ok_or_else(|| Failure::Attribute {
+        name: "vertex_fragments".to_owned(),
+        why: "the store has no fragments",
+    })
+}
+
+/// Parses the fragment index of a chunk.
+fn fragment_index<'c>(chunk: &ChunkCoord, cell: &'c [u8]) -> Result<FragmentIndex<'c>, Failure> {
+    FragmentIndex::parse(cell).map_err(|_| Failure::Attribute {
+        name: cell_name(&ArrayRole::VertexFragments, chunk),
+        why: "it is not a fragment index",
+    })
+}
+
 /// The positions of some chunks.
 #[derive(Default)]
 struct Batch {
@@ -446,14 +501,22 @@ impl Batch {
         Ok(())
     }
 
-    /// Counts the vertices of a chunk.
+    /// Counts the vertices of a chunk, whose cell has positions, or its fragments, whose cell is a fragment
+    /// index.
     fn count(
         &mut self,
         chunk: &ChunkCoord,
         cell: &[u8],
+        scope: RowScope,
         dtype: Dtype,
         axes: usize,
     ) -> Result<(), Failure> {
+        if scope == RowScope::Fragments {
+            let fragments = fragment_index(chunk, cell)?.len();
+            let fragments = usize::try_from(fragments).unwrap_or(usize::MAX);
+            self.rows.push((chunk.clone(), fragments));
+            return Ok(());
+        }
         let size = dtype.size().saturating_mul(axes).max(1);
         if !cell.len().is_multiple_of(size) {
             return Err(Failure::Attribute {

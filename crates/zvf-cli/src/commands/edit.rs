@@ -49,6 +49,9 @@ pub(crate) struct EditArgs {
     attributes: Option<InputFile>,
     /// Column that names the vertex or object of each row; by default `row_id` if the table has it,
     /// or else `object_id`.
+    ///
+    /// With `fragment`, row ids name vertices, and the columns `fragment.NAME` are attributes of the
+    /// fragments that contain them. The vertices of a fragment have the same values.
     #[arg(long, value_name = "COLUMN", help_heading = "Attributes", requires = "attributes",
         value_parser = named(TableKey::ALL, TableKey::name))]
     key: Option<TableKey>,
@@ -151,6 +154,7 @@ async fn write_attributes(
         let like = match table.key {
             TableKey::Row => &like.vertex,
             TableKey::Object => &like.object,
+            TableKey::Fragment => &like.fragment,
         };
         match_types::columns(like, &mut table.columns);
     }
@@ -168,6 +172,13 @@ async fn write_attributes(
             let rows = row_ids(&table, file)?;
             let editor = &opened.editor;
             let writing = editor.write_vertex_attributes(&rows, &table.columns, &options);
+            opened.change(writing).await?
+        }
+        TableKey::Fragment => {
+            options.transaction = options.transaction.or(table.transaction);
+            let rows = row_ids(&table, file)?;
+            let editor = &opened.editor;
+            let writing = editor.write_fragment_attributes(&rows, &table.columns, &options);
             opened.change(writing).await?
         }
         TableKey::Object => {

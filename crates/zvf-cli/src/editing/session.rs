@@ -103,6 +103,12 @@ impl EditTargetArgs {
             let items = match key {
                 TableKey::Row => count_noun(rows, "vertex", "vertices"),
                 TableKey::Object => count_noun(rows, "object", "objects"),
+                TableKey::Fragment => {
+                    format!(
+                        "the fragments of {}",
+                        count_noun(rows, "vertex", "vertices")
+                    )
+                }
             };
             let attributes = if names.len() == 1 {
                 "attribute"

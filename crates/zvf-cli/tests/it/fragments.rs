@@ -195,3 +195,80 @@ fn values_that_differ_within_a_fragment_are_refused() {
     let said = bench.refused(&[&words[..], &["--fragment-owners"]].concat());
     assert!(said.contains("have no owners of fragments"), "{said}");
 }
+
+#[test]
+fn values_of_fragments_are_replaced_by_chunk() {
+    let bench = Bench::new();
+    bench.file("a.csv", PATHS);
+    create(&bench, "@a.zv", &["--fragment-owners"]);
+    bench.says(&["query", "@a.zv", "--row-ids", "-o", "@rows.csv", "--quiet"]);
+    let table = std::fs::read_to_string(bench.path("rows.csv")).unwrap();
+    let head: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+    let place = |name: &str| head.iter().position(|column| *column == name).unwrap();
+    let (x, id) = (place("x"), place("row_id"));
+    let rows = |of: &[(&str, &str)]| {
+        let mut text = "row_id,fragment.k,fragment.new\n".to_owned();
+        for row in table
+            .lines()
+            .skip(1)
+            .map(|row| row.split(',').collect::<Vec<_>>())
+        {
+            if let Some((_, value)) = of.iter().find(|(own, _)| *own == row[x]) {
+                text += &format!("{},{value}.25,{value}\n", row[id]);
+            }
+        }
+        text
+    };
+    let write = [
+        "edit",
+        "@a.zv",
+        "--attributes",
+        "@b.csv",
+        "--key",
+        "fragment",
+    ];
+    // The first fragment by one of its vertices, and one of another path in the second chunk.
+    let text = rows(&[("1", "60"), ("12", "61")])
+        .replace(",60\n", ",p\n")
+        .replace(",61\n", ",q\n");
+    bench.file("b.csv", &text);
+    let said = bench.says(&[&write[..], &["--at-transaction", "0"]].concat());
+    assert!(
+        said.contains("k, new of the fragments of 2 vertices written"),
+        "{said}"
+    );
+    let found = columns(&bench, "@a.zv", &["x", "fragment.k", "fragment.new"], &[]);
+    let expected = [
+        "1,60.25,p",
+        "11,1.5,",
+        "12,61.25,q",
+        "2,60.25,p",
+        "22,4.5,",
+        "23,4.5,",
+        "3,2.5,",
+    ];
+    assert_eq!(found, expected);
+    bench.says(&["validate", "@a.zv"]);
+    // Vertices of a fragment that differ, a new attribute without null, and a row that does not exist.
+    bench.says(&["query", "@a.zv", "--row-ids", "-o", "@rows.csv", "--quiet"]);
+    for (text, reason) in [
+        (
+            rows(&[("22", "1"), ("23", "2")]),
+            "differs between vertices of fragment",
+        ),
+        (rows(&[("22", "1")]).replace("new", "other"), "no value"),
+        ("row_id,fragment.k\n99,1\n".to_owned(), "row 99"),
+        (
+            "row_id,fragment.object_id\n0,1\n".to_owned(),
+            "no attributes",
+        ),
+    ] {
+        bench.file("b.csv", &text);
+        let said = bench.refused(&[&write[..], &["--at-transaction", "1"]].concat());
+        assert!(said.contains(reason), "{reason}: {said}");
+        assert_eq!(
+            columns(&bench, "@a.zv", &["x", "fragment.k", "fragment.new"], &[]),
+            expected
+        );
+    }
+}

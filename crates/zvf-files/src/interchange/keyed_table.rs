@@ -21,6 +21,8 @@ pub enum TableKey {
     Row,
     /// Rows of objects, by their id.
     Object,
+    /// Fragments of vertices, by the address of a vertex.
+    Fragment,
 }
 
 /// A table with a key, and attributes.
@@ -39,21 +41,22 @@ pub struct KeyedTable {
 }
 
 impl TableKey {
-    /// Both keys.
-    pub const ALL: [Self; 2] = [Self::Row, Self::Object];
+    /// All keys.
+    pub const ALL: [Self; 3] = [Self::Row, Self::Object, Self::Fragment];
 
-    /// Returns the name of the column of the key.
+    /// Returns the name of the key: that of its column, or `fragment`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Row => "row_id",
             Self::Object => "object_id",
+            Self::Fragment => "fragment",
         }
     }
 
     /// Returns the names of the columns, or arrays of npz, that hold the key.
     fn names(self) -> [&'static str; 2] {
         match self {
-            Self::Row => ["row_id", "row_ids"],
+            Self::Row | Self::Fragment => ["row_id", "row_ids"],
             Self::Object => ["object_id", "objects"],
         }
     }
@@ -63,6 +66,7 @@ impl TableKey {
         match self {
             Self::Row => "vertex",
             Self::Object => "object",
+            Self::Fragment => "fragment",
         }
     }
 }
@@ -124,7 +128,7 @@ fn keyed(
         axes,
         description,
     } = read;
-    let keys = TableKey::ALL.map(TableKey::name);
+    let keys = [TableKey::Row, TableKey::Object].map(TableKey::name);
     let renames = rename_columns(&mut columns, renames, &keys);
     let mut renaming = Renaming::new(&renames);
     let has = |key: TableKey, columns: &[FileColumn]| {
@@ -139,7 +143,7 @@ fn keyed(
         .position(|name| key.names().contains(&name.as_str()))
         .ok_or_else(|| GeometryReadError::NoColumn {
             path: file.path().to_path_buf(),
-            column: key.name().to_owned(),
+            column: key.names()[0].to_owned(),
             columns: names,
         })?;
     let of_key = columns.remove(at);
@@ -156,6 +160,11 @@ fn keyed(
         let label = column.label.clone();
         let is_structure = STRUCTURE.contains(&label.as_str()) || axes.contains(&label);
         let name = match label.split_once('.') {
+            // The owners of fragments follow from the objects.
+            Some(("fragment", "object_id")) => {
+                table.left_out.push(label);
+                continue;
+            }
             Some((scope, name)) if scope == key.scope() => name,
             Some(_) if has_scope(&label) => {
                 table.left_out.push(label);
@@ -171,7 +180,7 @@ fn keyed(
             let (expected, found) = (table.ids.len(), column.values.len());
             return Err(column.error(ColumnError::Rows { expected, found }));
         }
-        if key == TableKey::Row {
+        if key != TableKey::Object {
             column.check_complete()?;
         }
         let name = renaming.name(key.scope(), name);

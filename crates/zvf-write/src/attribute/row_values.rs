@@ -1,4 +1,4 @@
-//! Values of vertices from a table, in the order of the vertices of a chunk.
+//! Values of vertices or fragments from a table, in their order in a chunk.
 
 use std::sync::{
     Arc,
@@ -8,13 +8,14 @@ use std::sync::{
 use zvf_build::edit::{EditError, StoredValues};
 use zvf_catalog::StoredArray;
 use zvf_dataset::Failure;
-use zvf_model::{grid::ChunkCoord, layout::ArrayRole, row_id::RowId};
+use zvf_model::{grid::ChunkCoord, row_id::RowId};
 
-use super::{Batch, cell_name};
+use super::{Batch, RowScope, cell_name};
 
 /// Values of some vertices.
 pub(super) struct RowValues {
     pub(super) name: String,
+    pub(super) scope: RowScope,
     /// Addresses with rows of `values`, ascending.
     pub(super) rows: Arc<Vec<(RowId, usize)>>,
     /// Chunks of the level, ascending.
@@ -38,8 +39,8 @@ impl RowValues {
                 (Some(old), _) if old.len() == size => bytes.extend_from_slice(old),
                 (Some(_), _) => {
                     return Err(Failure::Attribute {
-                        name: cell_name(&ArrayRole::VertexAttribute(&self.name), chunk),
-                        why: "its size is not that of one value for each vertex",
+                        name: cell_name(&self.scope.role(&self.name), chunk),
+                        why: "its size is not that of one value for each row",
                     });
                 }
                 (None, Some(filler)) => bytes.extend(filler.iter().cycle().take(size)),

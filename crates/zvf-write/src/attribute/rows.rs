@@ -1,7 +1,7 @@
-//! Attributes of vertices and objects from tables.
+//! Attributes of vertices, fragments and objects from tables.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -28,7 +28,8 @@ use zvf_model::{
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, Batch, finish, present, raw_vertices, root,
+    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, RowScope, finish,
+    fragment_index, fragment_indexes, present, raw_vertices, root,
     row_values::RowValues,
     vertex::{Values, VertexTarget},
 };
@@ -63,6 +64,8 @@ impl TableOptions {
 pub(crate) enum TableKeys<'t> {
     /// Addresses of vertices.
     Rows(&'t [u64]),
+    /// Addresses of vertices, for attributes of their fragments.
+    Fragments(&'t [u64]),
     /// Ids of objects.
     Objects(&'t [i64]),
 }
@@ -84,6 +87,9 @@ pub(crate) async fn write(
         match keys {
             TableKeys::Rows(rows) => {
                 vertices(&dataset, &mut transaction, rows, columns, options).await
+            }
+            TableKeys::Fragments(rows) => {
+                fragments(&dataset, &mut transaction, rows, columns, options).await
             }
             TableKeys::Objects(ids) => {
                 objects(&dataset, &mut transaction, ids, columns, options).await
@@ -111,6 +117,31 @@ async fn vertices(
     columns: &[Column],
     options: &TableOptions,
 ) -> Result<(Bytes, AttributeReport), Failure> {
+    let keyed = keyed(rows, columns)?;
+    let scope = RowScope::Vertices;
+    cells(dataset, transaction, scope, keyed, columns, options).await
+}
+
+async fn fragments(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    rows: &[u64],
+    columns: &[Column],
+    options: &TableOptions,
+) -> Result<(Bytes, AttributeReport), Failure> {
+    if columns.iter().any(|column| column.name == "object_id") {
+        return Err(Failure::Attribute {
+            name: "object_id".to_owned(),
+            why: "the owners of fragments follow from the objects",
+        });
+    }
+    let keyed = fragments_of(dataset, &keyed(rows, columns)?, columns).await?;
+    let scope = RowScope::Fragments;
+    cells(dataset, transaction, scope, keyed, columns, options).await
+}
+
+/// Returns the addresses, ascending, with rows of the columns.
+fn keyed(rows: &[u64], columns: &[Column]) -> Result<Vec<(RowId, usize)>, Failure> {
     check_lengths(columns, rows.len())?;
     let mut keyed: Vec<(RowId, usize)> = rows.iter().copied().map(RowId::from).zip(0..).collect();
     keyed.sort_unstable();
@@ -120,13 +151,95 @@ async fn vertices(
             why: "a row id occurs twice",
         });
     }
+    Ok(keyed)
+}
+
+/// Returns the fragments that contain vertices, as addresses of chunks and fragments, ascending, with
+/// rows of the columns. Reads the fragment indexes of the chunks of the vertices.
+async fn fragments_of(
+    dataset: &Dataset,
+    vertices: &[(RowId, usize)],
+    columns: &[Column],
+) -> Result<Vec<(RowId, usize)>, Failure> {
+    let indexes = fragment_indexes(dataset).await?;
+    let chunks = indexes.chunks();
+    let unknown = |id: RowId| EditError::UnknownRow {
+        chunk: format!("number {}", id.chunk()),
+        row: id.row(),
+    };
+    let by_chunk = vertices.chunk_by(|one, next| one.0.chunk() == next.0.chunk());
+    let mut own = Vec::new();
+    for rows in by_chunk {
+        let Some((id, _)) = rows.first() else {
+            continue;
+        };
+        let rank = usize::try_from(id.chunk()).unwrap_or(usize::MAX);
+        let chunk = chunks.get(rank).ok_or_else(|| unknown(*id))?;
+        own.push((rank, chunk.clone(), rows));
+    }
+    let mut found = Vec::new();
+    for some in own.chunks(BATCH_CELLS) {
+        let named: Vec<ChunkCoord> = some.iter().map(|(_, chunk, _)| chunk.clone()).collect();
+        let cells = dataset.catalog().stored_cells(&indexes, &named).await;
+        for ((rank, chunk, rows), cell) in some.iter().zip(cells) {
+            let cell = cell.map_err(CatalogError::from)?;
+            let index = fragment_index(chunk, &cell)?;
+            let given: HashMap<u64, usize> =
+                rows.iter().map(|(id, from)| (id.row(), *from)).collect();
+            let mut seen = HashSet::new();
+            for (number, fragment) in (0_u64..).zip(index.iter()) {
+                let own = fragment.iter().filter_map(|row| {
+                    let row = u64::try_from(row).ok()?;
+                    let from = given.get(&row).copied()?;
+                    seen.insert(row);
+                    Some(from)
+                });
+                let own: Vec<usize> = own.collect();
+                let Some((first, others)) = own.split_first() else {
+                    continue;
+                };
+                for column in columns {
+                    let is_equal = |row: &usize| column.rows_are_equal(*row, *first);
+                    if !others.iter().all(is_equal) {
+                        return Err(Failure::from(EditError::Build(
+                            BuildError::FragmentValues {
+                                name: column.name.clone(),
+                                chunk: chunk.to_string(),
+                                fragment: u32::try_from(number).unwrap_or(u32::MAX),
+                            },
+                        )));
+                    }
+                }
+                found.extend(RowId::new(*rank, number).map(|id| (id, *first)));
+            }
+            if let Some((id, _)) = rows.iter().find(|(id, _)| !seen.contains(&id.row())) {
+                return Err(unknown(*id).into());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Writes attributes of vertices or fragments.
+async fn cells(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    scope: RowScope,
+    keyed: Vec<(RowId, usize)>,
+    columns: &[Column],
+    options: &TableOptions,
+) -> Result<(Bytes, AttributeReport), Failure> {
     let keyed = Arc::new(keyed);
     let mut written = AttributeReport::default();
     let mut chunks: Arc<[ChunkCoord]> = Arc::default();
     for column in columns {
         let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
         spec.overwrite = true;
-        let (part, dtype) = raw_vertices(dataset, &spec).await?;
+        let (vertices, dtype) = raw_vertices(dataset, &spec).await?;
+        let part = match scope {
+            RowScope::Vertices => vertices,
+            RowScope::Fragments => fragment_indexes(dataset).await?,
+        };
         chunks = part.chunks().into();
         if let Some((id, _)) = keyed.last()
             && id.chunk() >= chunks.len() as u64
@@ -136,13 +249,13 @@ async fn vertices(
                 row: id.row(),
             }));
         }
-        let (old, values) = match like_stored(dataset, &part, dtype, column).await {
+        let (old, values) = match like_stored(dataset, scope, &part, dtype, column).await {
             Err(Failure::Edit(_)) if options.replace => (None, None),
             like => like?,
         };
         let values = match values {
             Some(values) => values,
-            None => new_values(dataset, column, rows.len()).await?,
+            None => new_values(dataset, scope, column, keyed.len()).await?,
         };
         spec.kind = values.numbers.kind;
         let width = u64::from(values.numbers.width);
@@ -154,13 +267,14 @@ async fn vertices(
             shape.unwrap_or_else(|| (width > 1).then_some(width).into_iter().collect());
         let source = Arc::new(RowValues {
             name: column.name.clone(),
+            scope,
             rows: Arc::clone(&keyed),
             chunks: Arc::clone(&chunks),
             values,
             old,
             missing: AtomicU64::new(0),
         });
-        let target = VertexTarget::open(dataset, &spec, attributes).await?;
+        let target = VertexTarget::of_scope(dataset, &spec, attributes, scope).await?;
         let values = Values::Rows(Arc::clone(&source));
         let one = target.stage(transaction, &values).await?;
         let missing = source.missing.load(Ordering::Relaxed);
@@ -182,18 +296,19 @@ async fn vertices(
 /// there is none.
 async fn like_stored(
     dataset: &Dataset,
-    vertices: &StoredArray,
+    scope: RowScope,
+    counted: &StoredArray,
     positions: Dtype,
     column: &Column,
 ) -> Result<(Option<StoredArray>, Option<StoredValues>), Failure> {
-    let role = ArrayRole::VertexAttribute(&column.name);
+    let role = scope.role(&column.name);
     let key = nodes::place(Profile::V09.keys(LevelId::FULL).node(&role))?;
     let Some(node) = nodes::read_one(dataset.store(), &key).await? else {
         return Ok((None, None));
     };
     let old = dataset.catalog().stored_array(LevelId::FULL, &role).await?;
     let columns = match &old {
-        Some(old) => stored_columns(dataset, vertices, positions, old).await?,
+        Some(old) => stored_columns(dataset, scope, counted, positions, old).await?,
         None => None,
     };
     let values = StoredValues::like(&key, node.attributes(), columns, column)?;
@@ -205,21 +320,22 @@ async fn like_stored(
 /// no number of columns.
 async fn stored_columns(
     dataset: &Dataset,
-    vertices: &StoredArray,
+    scope: RowScope,
+    counted: &StoredArray,
     positions: Dtype,
     attribute: &StoredArray,
 ) -> Result<Option<u64>, Failure> {
     let metadata = CellAttribute::parse(attribute.node(), attribute.attributes());
-    let mut chunks = vertices.chunks().iter();
+    let mut chunks = counted.chunks().iter();
     let chunk = chunks.find(|chunk| attribute.chunks().binary_search(chunk).is_ok());
     let (Ok(metadata), Some(chunk)) = (metadata, chunk) else {
         return Ok(None);
     };
     let (catalog, axes) = (dataset.catalog(), dataset.root().axes.len());
     let (mut batch, own) = (Batch::default(), [chunk.clone()]);
-    for cell in catalog.stored_cells(vertices, &own).await {
+    for cell in catalog.stored_cells(counted, &own).await {
         let cell = cell.map_err(CatalogError::from)?;
-        batch.count(chunk, &cell, positions, axes)?;
+        batch.count(chunk, &cell, scope, positions, axes)?;
     }
     match batch.add_old(catalog, attribute, &own).await {
         // Reported once all cells are read, unless the attribute is replaced.
@@ -242,11 +358,12 @@ fn is_unavailable(damage: &Damage) -> bool {
 /// Returns the values of a new attribute in the form in which they are stored.
 async fn new_values(
     dataset: &Dataset,
+    scope: RowScope,
     column: &Column,
     rows: usize,
 ) -> Result<StoredValues, Failure> {
     let level = base::level(dataset, LevelId::FULL).await?;
-    let is_whole = level.vertex_count == Some(rows as u64);
+    let is_whole = scope == RowScope::Vertices && level.vertex_count == Some(rows as u64);
     Ok(StoredValues::new(column, !is_whole)?)
 }
 

@@ -1,4 +1,4 @@
-//! Attributes of vertices: one cell for each chunk.
+//! Attributes of vertices and fragments: one cell for each chunk.
 
 use core::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
@@ -12,10 +12,10 @@ use zvf_dataset::{
 };
 use zvf_format::numeric::{ByteOrder, Dtype};
 use zvf_model::{
-    array::{CellAttribute, CellAttributeRole, Presence},
+    array::{CellAttribute, Presence},
     grid::ChunkCoord,
     key::Key,
-    layout::{ArrayRole, GroupRole},
+    layout::ArrayRole,
     level::LevelId,
     metadata::Attributes,
     zarr::Node,
@@ -23,8 +23,8 @@ use zvf_model::{
 use zvf_store::Transaction;
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn,
-    computed_values, node_of, present, raw_vertices, root, row_values::RowValues,
+    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, RowScope, VertexFn,
+    computed_values, fragment_indexes, node_of, present, raw_vertices, root, row_values::RowValues,
 };
 use crate::writer::{
     cell_writer::{CellWriter, Destination, StagedTransaction},
@@ -41,12 +41,14 @@ pub(super) enum Values {
     Rows(Arc<RowValues>),
 }
 
-/// An attribute of vertices that is to be staged.
+/// An attribute of vertices or fragments that is to be staged.
 pub(super) struct VertexTarget<'a> {
     dataset: &'a Dataset,
     spec: &'a AttributeSpec,
     location: AttributeLocation,
-    vertices: StoredArray,
+    scope: RowScope,
+    /// Positions or fragment indexes, which have the number of rows of each chunk.
+    counted: StoredArray,
     dtype: Dtype,
     /// The node of the attribute and the nodes above it.
     nodes: Vec<Output>,
@@ -66,7 +68,7 @@ pub(super) async fn write(
     let written = target
         .stage(transaction, &Values::Positions(values))
         .await?;
-    let root = root(dataset, transaction, target.vertices.chunks()).await?;
+    let root = root(dataset, transaction, target.counted.chunks()).await?;
     Ok((root, written))
 }
 
@@ -77,11 +79,25 @@ impl<'a> VertexTarget<'a> {
         spec: &'a AttributeSpec,
         attributes: Attributes,
     ) -> Result<Self, Failure> {
-        let part = ArrayRole::VertexAttribute(&spec.name);
+        Self::of_scope(dataset, spec, attributes, RowScope::Vertices).await
+    }
+
+    /// Opens vertices or fragments. `attributes` are added to those of the node.
+    pub(super) async fn of_scope(
+        dataset: &'a Dataset,
+        spec: &'a AttributeSpec,
+        attributes: Attributes,
+        scope: RowScope,
+    ) -> Result<Self, Failure> {
+        let part = scope.role(&spec.name);
         let location = AttributeLocation::find(dataset, spec, &part).await?;
         let (vertices, dtype) = raw_vertices(dataset, spec).await?;
-        let chunks = vertices.chunks();
-        let nodes = nodes_of(dataset, &location.key, spec, chunks, attributes).await?;
+        let counted = match scope {
+            RowScope::Vertices => vertices,
+            RowScope::Fragments => fragment_indexes(dataset).await?,
+        };
+        let chunks = counted.chunks();
+        let nodes = nodes_of(dataset, &location.key, spec, scope, chunks, attributes).await?;
         let arrays = Arrays::of(&nodes)?;
         let array = arrays.get(&location.key)?;
         let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
@@ -101,7 +117,8 @@ impl<'a> VertexTarget<'a> {
             dataset,
             spec,
             location,
-            vertices,
+            scope,
+            counted,
             dtype,
             nodes,
             arrays,
@@ -116,7 +133,7 @@ impl<'a> VertexTarget<'a> {
 
     /// Returns the chunks with vertices.
     pub(super) fn chunks(&self) -> &[ChunkCoord] {
-        self.vertices.chunks()
+        self.counted.chunks()
     }
 
     /// Stages nodes and cells.
@@ -170,12 +187,14 @@ impl<'a> VertexTarget<'a> {
         let mut waiting = objects.iter().peekable();
         while let Some(own) = waiting.next() {
             for some in own.chunks(BATCH_CELLS) {
-                let cells = catalog.stored_cells(&self.vertices, some).await;
+                let cells = catalog.stored_cells(&self.counted, some).await;
                 for (chunk, cell) in some.iter().zip(cells) {
                     let cell = cell.map_err(zvf_catalog::CatalogError::from)?;
                     match values {
                         Values::Positions(_) => batch.add(chunk, &cell, self.dtype, axes)?,
-                        Values::Rows(_) => batch.count(chunk, &cell, self.dtype, axes)?,
+                        Values::Rows(_) => {
+                            batch.count(chunk, &cell, self.scope, self.dtype, axes)?;
+                        }
                     }
                 }
                 if let Values::Rows(rows) = values
@@ -227,6 +246,7 @@ async fn nodes_of(
     dataset: &Dataset,
     key: &Key,
     spec: &AttributeSpec,
+    scope: RowScope,
     chunks: &[ChunkCoord],
     mut attributes: Attributes,
 ) -> Result<Vec<Output>, Failure> {
@@ -236,7 +256,7 @@ async fn nodes_of(
         return Err(Failure::NoCells { node });
     };
     let dtype = Dtype::new(spec.kind, ByteOrder::Little);
-    let mut metadata = CellAttribute::new(CellAttributeRole::Vertex, &spec.name, dtype);
+    let mut metadata = CellAttribute::new(scope.cells(), &spec.name, dtype);
     metadata.row_shape = Some(spec.row_shape.clone());
     let listed = chunks.iter().map(ChunkCoord::coords);
     let origin: Vec<i64> = Presence::origin_of(&vertices.attributes)
@@ -247,6 +267,6 @@ async fn nodes_of(
     let declared = dataset.root().shard_shape.as_deref();
     let array = zvf_build::added_array(&vertices, declared)?.with_attributes(attributes);
     let mut outputs = vec![Output::node(key.clone(), array)];
-    outputs.extend(present(dataset, GroupRole::VertexAttributes).await?);
+    outputs.extend(present(dataset, scope.family()).await?);
     Ok(outputs)
 }

@@ -58,6 +58,30 @@ impl Editor {
         .await
     }
 
+    /// Adds attributes of the fragments that contain the vertices with these
+    /// [addresses](crate::QueryResult::row_ids), or changes their values, as
+    /// [`write_vertex_attributes`](Self::write_vertex_attributes). Rows of a column are equal for all
+    /// vertices of a fragment. Other fragments keep their values.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::FragmentValues`](zvf_build::BuildError::FragmentValues) when vertices of a
+    /// fragment have different rows; otherwise as for vertices.
+    pub async fn write_fragment_attributes(
+        &self,
+        rows: &[u64],
+        columns: &[Column],
+        options: &TableOptions,
+    ) -> Result<AttributeReport, Error> {
+        boxed(write_table(
+            &self.store,
+            TableKeys::Fragments(rows),
+            columns,
+            options,
+        ))
+        .await
+    }
+
     /// Adds attributes of objects, or changes values of existing ones, as
     /// [`write_vertex_attributes`](Self::write_vertex_attributes). Other objects keep their values
     /// of existing attributes, and have no value of new ones.
