@@ -192,7 +192,8 @@ fn the_tests_of_documents_exist() {
         let (path, _) = part.split_once('`').unwrap();
         let source =
             fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-        assert!(source.contains(&format!("fn {name}(")), "{path}: {name}");
+        let is_test = |word| source.contains(&format!("{word} {name}("));
+        assert!(is_test("fn") || is_test("def"), "{path}: {name}");
         before = part;
         count += 1;
     }
