@@ -183,6 +183,7 @@ impl AxisSpec {
 /// Design of a new store: geometry kind, profile, chunks, compression and metadata.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct Design {
     /// Kind of geometry.
     pub kind: GeometryKind,

@@ -171,14 +171,7 @@ impl WritePlan {
             layout.chunk_of = Vec::new();
         }
         let current = design.profile == Profile::V09;
-        let mut of_fragments: Vec<Column> = geometry
-            .fragment
-            .iter()
-            .map(|column| by_object(column, &layout, objects.as_ref()))
-            .collect();
-        for column in &geometry.fragment_rows {
-            of_fragments.push(by_fragment(column, &layout)?);
-        }
+        let fragment = fragment_columns(&geometry, &design, &layout, objects.as_ref())?;
         if settles {
             geometry.fragment = Vec::new();
             geometry.fragment_rows = Vec::new();
@@ -198,12 +191,6 @@ impl WritePlan {
         };
         let bytes = geometry.positions.bytes.len() as u64;
         let shard = sharding::shard(&design, &grid.shape, layout.chunks.len() as u64, bytes)?;
-        let mut fragment = columns(&mut of_fragments, "fragment", Role::Fragment)?;
-        if design.fragment_owners {
-            let objects = objects.as_ref();
-            let objects = objects.ok_or(BuildError::NoOwners(design.kind.plural()))?;
-            fragment.push(owner_column(&layout, &objects.ids, current)?);
-        }
         let mut plan = Self {
             vertex: columns(&mut geometry.vertex, "vertex", Role::Vertex)?,
             fragment,
@@ -503,6 +490,30 @@ pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
 /// Returns whether a 32-bit frame can state the size of a cell.
 fn is_countable(bytes: u64) -> bool {
     u32::try_from(bytes).is_ok()
+}
+
+/// Returns the attributes of fragments, with a row for each fragment.
+fn fragment_columns(
+    geometry: &Geometry,
+    design: &Design,
+    layout: &VertexLayout,
+    objects: Option<&ObjectRows>,
+) -> Result<Vec<StoredColumn>, BuildError> {
+    let is_current = design.profile == Profile::V09;
+    let by_objects = geometry.fragment.iter();
+    let by_objects = by_objects.map(|column| Ok(by_object(column, layout, objects)));
+    let by_vertices = geometry.fragment_rows.iter();
+    let by_vertices = by_vertices.map(|column| by_fragment(column, layout));
+    let columns = by_objects.chain(by_vertices).map(|column| {
+        let column = StoredColumn::of(column?, Role::Fragment, is_current)?;
+        Ok(column.with_channel_names(&design.attribute_specs, "fragment"))
+    });
+    let mut columns = columns.collect::<Result<Vec<_>, BuildError>>()?;
+    if design.fragment_owners {
+        let objects = objects.ok_or(BuildError::NoOwners(design.kind.plural()))?;
+        columns.push(owner_column(layout, &objects.ids, is_current)?);
+    }
+    Ok(columns)
 }
 
 /// Returns the rows of the fragments of a chunk.
