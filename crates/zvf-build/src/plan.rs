@@ -500,15 +500,21 @@ fn fragment_columns(
     objects: Option<&ObjectRows>,
 ) -> Result<Vec<StoredColumn>, BuildError> {
     let is_current = design.profile == Profile::V09;
-    let by_objects = geometry.fragment.iter();
-    let by_objects = by_objects.map(|column| Ok(by_object(column, layout, objects)));
-    let by_vertices = geometry.fragment_rows.iter();
-    let by_vertices = by_vertices.map(|column| by_fragment(column, layout));
-    let columns = by_objects.chain(by_vertices).map(|column| {
-        let column = StoredColumn::of(column?, Role::Fragment, is_current)?;
-        Ok(column.with_channel_names(&design.attribute_specs, "fragment"))
-    });
-    let mut columns = columns.collect::<Result<Vec<_>, BuildError>>()?;
+    let by_objects = geometry
+        .fragment
+        .iter()
+        .map(|column| Ok(by_object(column, layout, objects)));
+    let by_vertices = geometry
+        .fragment_rows
+        .iter()
+        .map(|column| by_fragment(column, layout));
+    let mut columns = by_objects
+        .chain(by_vertices)
+        .map(|column| {
+            let column = StoredColumn::of(column?, Role::Fragment, is_current)?;
+            Ok(column.with_channel_names(&design.attribute_specs, "fragment"))
+        })
+        .collect::<Result<Vec<_>, BuildError>>()?;
     if design.fragment_owners {
         let objects = objects.ok_or(BuildError::NoOwners(design.kind.plural()))?;
         columns.push(owner_column(layout, &objects.ids, is_current)?);

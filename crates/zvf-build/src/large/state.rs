@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value, json};
 use zvf_format::numeric::Kind;
-use zvf_model::draco::PositionBits;
+use zvf_model::{draco::PositionBits, root::WindingOrder};
 
 use crate::{
     CellCompression,
@@ -185,6 +185,7 @@ pub fn design_to_json(design: &Design) -> Value {
         "duplicate": design.duplicate,
         "step_links": design.step_links,
         "fragment_owners": design.fragment_owners,
+        "winding": design.winding.map(WindingOrder::as_str),
         "bounds": design.bounds,
         "out_of_bounds": out_of_bounds,
         "purpose": purpose,
@@ -240,6 +241,8 @@ fn read_design(json: &Value) -> Option<Design> {
     design.duplicate = flag("duplicate")?;
     design.step_links = flag("step_links")?;
     design.fragment_owners = flag("fragment_owners")?;
+    let winding = |word: &Value| WindingOrder::of_word(word.as_str()?);
+    design.winding = optional(&json["winding"], winding)?;
     let bounds = |both: &Value| Some((floats(&both[0])?, floats(&both[1])?));
     design.bounds = optional(&json["bounds"], bounds)?;
     design.out_of_bounds = match text("out_of_bounds")? {

@@ -1,9 +1,12 @@
-//! Memory of paths that are partitioned.
+//! Paths that are partitioned, and the design that tasks share.
 
+use serde_json::json;
 use zvf_build::{
-    Column, Design, Geometry, GeometryKind, NumericColumn,
-    large::{GeometrySurvey, Partitioner},
+    AxisSpec, CellChecksums, Column, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
+    Profile, Purpose,
+    large::{GeometrySurvey, Partitioner, design_from_json, design_to_json},
 };
+use zvf_model::root::WindingOrder;
 
 /// Paths of two vertices, in two chunks each, with an attribute of their objects.
 fn paths(count: u16) -> Geometry {
@@ -34,4 +37,29 @@ fn paths_take_no_memory_once_their_records_are_taken() {
     assert!(!partitioner.needs_paths(&tables));
     // A byte for the id, four for the attribute, one for the number of fragments and one for each.
     assert_eq!(records, 200 * 100 * 8);
+}
+
+#[test]
+fn tasks_read_the_design_that_was_planned() {
+    let plain = Design::new(GeometryKind::Mesh)
+        .profile(Profile::V08)
+        .checksums(CellChecksums::Off);
+    let design = plain
+        .clone()
+        .axes(vec![AxisSpec::new("x"), AxisSpec::new("y")])
+        .bounds([0.0, 1.0], [2.0, 3.0])
+        .chunk_shape([10.0; 2])
+        .crs(json!({"type": "GeographicCRS"}))
+        .directed(true)
+        .duplicate(true)
+        .fragment_owners(true)
+        .name("a mesh")
+        .out_of_bounds(OutOfBounds::Expand)
+        .purpose(Purpose::Scan)
+        .step_links(true)
+        .winding(WindingOrder::Clockwise);
+    for design in [plain, design] {
+        let read = design_from_json(&design_to_json(&design)).unwrap();
+        assert_eq!(read, design);
+    }
 }

@@ -269,11 +269,7 @@ fn arrays_of_both_forms_are_created_and_changed_in_place() {
         ];
         bench.says(&[&words[..], &more].concat());
         let info = bench.json(&["b2nd", "info", file]);
-        let form = if file == "@a.cat" {
-            "caterva"
-        } else {
-            "b2nd"
-        };
+        let form = if file == "@a.cat" { "caterva" } else { "b2nd" };
         assert_eq!(info["form"], form);
         assert_eq!(
             (&info["chunk_shape"], &info["block_shape"]),

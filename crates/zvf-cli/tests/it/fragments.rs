@@ -35,12 +35,13 @@ fn columns(bench: &Bench, store: &str, names: &[&str], of: &[&str]) -> Vec<Strin
     };
     let places: Vec<usize> = names.iter().map(at).collect();
     let rows = lines.take_while(|line| line.split(',').count() == head.len());
-    let cells = rows.map(|row| {
-        let row: Vec<&str> = row.split(',').collect();
-        let cells: Vec<&str> = places.iter().map(|place| row[*place]).collect();
-        cells.join(",")
-    });
-    let mut cells: Vec<String> = cells.collect();
+    let mut cells: Vec<String> = rows
+        .map(|row| {
+            let row: Vec<&str> = row.split(',').collect();
+            let cells: Vec<&str> = places.iter().map(|place| row[*place]).collect();
+            cells.join(",")
+        })
+        .collect();
     cells.sort();
     cells
 }
@@ -214,7 +215,7 @@ fn values_of_fragments_are_replaced_by_chunk() {
             .map(|row| row.split(',').collect::<Vec<_>>())
         {
             if let Some((_, value)) = of.iter().find(|(own, _)| *own == row[x]) {
-                text += &format!("{},{value}.25,{value}\n", row[id]);
+                text.push_str(&[row[id], ",", value, ".25,", value, "\n"].concat());
             }
         }
         text

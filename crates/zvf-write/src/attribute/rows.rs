@@ -188,13 +188,14 @@ async fn fragments_of(
                 rows.iter().map(|(id, from)| (id.row(), *from)).collect();
             let mut seen = HashSet::new();
             for (number, fragment) in (0_u64..).zip(index.iter()) {
-                let own = fragment.iter().filter_map(|row| {
-                    let row = u64::try_from(row).ok()?;
-                    let from = given.get(&row).copied()?;
-                    seen.insert(row);
-                    Some(from)
-                });
-                let own: Vec<usize> = own.collect();
+                let own: Vec<usize> = fragment
+                    .iter()
+                    .filter_map(|row| {
+                        let from = given.get(&row).copied()?;
+                        seen.insert(row);
+                        Some(from)
+                    })
+                    .collect();
                 let Some((first, others)) = own.split_first() else {
                     continue;
                 };

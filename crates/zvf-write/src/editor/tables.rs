@@ -59,7 +59,7 @@ impl Editor {
     }
 
     /// Adds attributes of the fragments that contain the vertices with these
-    /// [addresses](crate::QueryResult::row_ids), or changes their values, as
+    /// [addresses](zvf_query::QueryResult::row_ids), or changes their values, as
     /// [`write_vertex_attributes`](Self::write_vertex_attributes). Rows of a column are equal for all
     /// vertices of a fragment. Other fragments keep their values.
     ///

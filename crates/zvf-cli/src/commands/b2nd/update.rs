@@ -46,12 +46,13 @@ pub(crate) fn run(args: &B2ndUpdateArgs) -> Result<CommandOutcome, Box<dyn Error
         }
     }
     let ranges = start.iter().zip(&step).zip(input.shape());
-    let selection = ranges.map(|((start, step), count)| {
-        let len = count.saturating_sub(1).saturating_mul(*step);
-        let stop = start.saturating_add(len).saturating_add((*count).min(1));
-        AxisRange::new(*start, stop, *step)
-    });
-    let selection = selection.collect::<Result<_, _>>()?;
+    let selection = ranges
+        .map(|((start, step), count)| {
+            let len = count.saturating_sub(1).saturating_mul(*step);
+            let stop = start.saturating_add(len).saturating_add((*count).min(1));
+            AxisRange::new(*start, stop, *step)
+        })
+        .collect::<Result<_, _>>()?;
     editor.update_from(&selection, &*input)?;
     commit(editor, &args.file, &args.change)
 }

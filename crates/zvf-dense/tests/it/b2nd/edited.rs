@@ -320,10 +320,12 @@ fn numbers(dtype: &str, shape: &[u64], values: &[i16]) -> MemoryArray {
 
 #[track_caller]
 fn error_of(result: Result<(), DenseError>) -> B2ndError {
-    match result.unwrap_err() {
-        DenseError::B2nd { source, .. } => source,
-        error => panic!("{error:?}"),
-    }
+    let error = result.unwrap_err();
+    assert!(matches!(error, DenseError::B2nd { .. }), "{error:?}");
+    let DenseError::B2nd { source, .. } = error else {
+        unreachable!()
+    };
+    source
 }
 
 #[test]
@@ -436,5 +438,5 @@ fn metalayers_of_the_header_keep_their_length() {
         assert_eq!(layers, [("unit", &body("um")[..])]);
         assert_eq!(unpack(layers[0].1), Some("um".into()));
     }
-    assert_eq!(unpack(&[0x90; 1 << 21]), None);
+    assert_eq!(unpack(&vec![0x90; 1 << 21]), None);
 }
