@@ -108,8 +108,9 @@ struct Package {
 }
 
 fn packages() -> Result<Vec<Package>> {
-    let root = metadata::read()?["workspace_root"].as_str();
-    let root = root.context("no workspace root")?;
+    let root = metadata::read()?["workspace_root"]
+        .as_str()
+        .context("no workspace root")?;
     let package = |package: &Value| -> Option<Package> {
         let manifest = package["manifest_path"].as_str()?;
         let folder = manifest.strip_prefix(root)?.strip_suffix("Cargo.toml")?;

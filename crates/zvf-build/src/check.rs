@@ -11,6 +11,7 @@ use crate::{
 use zvf_format::numeric::Kind;
 use zvf_model::{
     column::{Column, ColumnValues},
+    layout::FRAGMENT_OWNERS,
     zarr::MAX_RANK,
 };
 
@@ -30,9 +31,6 @@ fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
         () => return Ok(()),
     }))
 }
-
-/// Name of the fragment attribute that has the object of each fragment.
-pub(crate) const OWNERS: &str = "object_id";
 
 /// Limit of readers on the number of objects.
 const MAX_OBJECTS: i64 = 1 << 26;
@@ -142,7 +140,7 @@ fn check_columns(
     attributes(what, &geometry.fragment_rows, vertices)?;
     for attribute in geometry.fragment.iter().chain(&geometry.fragment_rows) {
         let name = attribute.name.clone();
-        if name == OWNERS {
+        if name == FRAGMENT_OWNERS {
             return Err(BuildError::ReservedName { what, name });
         }
         let is_given = |columns: &[Column]| columns.iter().any(|column| column.name == name);

@@ -5,10 +5,10 @@ use zvf_model::{
     array::CellAttributeRole as Role,
     column::{Column, NumericColumn},
     grid::ChunkCoord,
+    layout::FRAGMENT_OWNERS,
 };
 
 use crate::{
-    check::OWNERS,
     error::BuildError,
     objects::ObjectRows,
     stored_column::{StoredColumn, check_nulls},
@@ -43,14 +43,13 @@ pub(crate) fn by_fragment(column: &Column, layout: &VertexLayout) -> Result<Colu
         }
         rows.push(first);
     }
-    if rows.contains(&missing) {
-        let mut extended = column.clone();
-        extended.extend_with_nulls(missing.saturating_add(1));
-        if check_nulls(&extended).is_ok() {
-            return Ok(extended.take(rows));
-        }
-    }
-    Ok(column.take(rows))
+    let own = take_or_null(column, &rows);
+    // Nothing reads the value of a fragment without vertices.
+    Ok(if check_nulls(&own).is_ok() {
+        own
+    } else {
+        column.take(rows)
+    })
 }
 
 /// Returns a row for each fragment of a column with a row for each object. Fragments of objects
@@ -67,12 +66,18 @@ pub(crate) fn by_object(
     let rows: Vec<usize> = fragments
         .map(|fragment| of_object(fragment.object).unwrap_or(missing))
         .collect();
-    if rows.contains(&missing) {
-        let mut extended = column.clone();
-        extended.extend_with_nulls(missing.saturating_add(1));
-        return extended.take(rows);
+    take_or_null(column, &rows)
+}
+
+/// Copies the rows of a column at these positions. The position after the last row gives a null.
+fn take_or_null(column: &Column, rows: &[usize]) -> Column {
+    let len = column.len();
+    if !rows.contains(&len) {
+        return column.take(rows.iter().copied());
     }
-    column.take(rows)
+    let mut extended = column.clone();
+    extended.extend_with_nulls(len.saturating_add(1));
+    extended.take(rows.iter().copied())
 }
 
 /// Returns the object of each fragment.
@@ -88,16 +93,12 @@ pub(crate) fn owners(layout: &VertexLayout, ids: &[i64]) -> NumericColumn {
     }
 }
 
-/// Returns the attribute of the object of each fragment.
-///
-/// # Errors
-///
-/// None in practice: integers without nulls can be stored.
+/// Returns the attribute that has the object of each fragment.
 pub(crate) fn owner_column(
     layout: &VertexLayout,
     ids: &[i64],
     is_current: bool,
 ) -> Result<StoredColumn, BuildError> {
-    let column = Column::new(OWNERS, owners(layout, ids));
+    let column = Column::new(FRAGMENT_OWNERS, owners(layout, ids));
     StoredColumn::of(column, Role::Fragment, is_current)
 }

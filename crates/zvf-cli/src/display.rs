@@ -18,6 +18,12 @@ pub(crate) fn narrow_bound(bound: f64, is_outside: impl Fn(f64) -> bool) -> Stri
     }
 }
 
+/// Joins the extents of a shape.
+pub(crate) fn extents(shape: &[u64]) -> String {
+    let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    shape.join("×")
+}
+
 /// Escapes control characters of a text from a store, which could control the terminal.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::new();

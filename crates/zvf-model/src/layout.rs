@@ -257,6 +257,8 @@ pub const GEOMETRY_INDEX: &str = "geometry_index";
 pub const PARAMETRIC: &str = "parametric";
 /// Child of the root: headers of files in other formats.
 pub const HEADERS: &str = "headers";
+/// The fragment attribute that has the object of each fragment.
+pub const FRAGMENT_OWNERS: &str = "object_id";
 const VERTEX_ATTRIBUTES: &str = "vertex_attributes";
 const FRAGMENT_ATTRIBUTES: &str = "fragment_attributes";
 const LINKS: &str = "links";

@@ -513,8 +513,8 @@ impl Batch {
     ) -> Result<(), Failure> {
         if scope == RowScope::Fragments {
             let fragments = fragment_index(chunk, cell)?.len();
-            let fragments = usize::try_from(fragments).unwrap_or(usize::MAX);
-            self.rows.push((chunk.clone(), fragments));
+            let rows = usize::try_from(fragments).unwrap_or(usize::MAX);
+            self.rows.push((chunk.clone(), rows));
             return Ok(());
         }
         let size = dtype.size().saturating_mul(axes).max(1);

@@ -72,9 +72,3 @@ pub(crate) fn run(arguments: &B2ndArgs) -> Result<CommandOutcome, Box<dyn Error>
         }
     }
 }
-
-/// Joins the extents of a shape.
-fn extents(extents: &[u64]) -> String {
-    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
-    extents.join("×")
-}

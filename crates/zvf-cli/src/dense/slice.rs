@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use zvf_dense::{DenseArray, Hyperslab};
 
 use super::{BoxArgs, DenseTargetArgs, MemoryArgs, values::numbers, write::write};
-use crate::{display::count_noun, outcome::CommandOutcome};
+use crate::{
+    display::{count_noun, extents},
+    outcome::CommandOutcome,
+};
 
 /// Maximum number of printed values.
 const MAX_SHOWN: u64 = 64;
@@ -70,10 +73,9 @@ pub(crate) fn slice(
     let text = if args.json {
         serde_json::to_string_pretty(&object)?
     } else {
-        let extents: Vec<String> = selection.shape().iter().map(ToString::to_string).collect();
         let mut text = format!(
             "{} of {}: {}, {}, {} read",
-            extents.join("×"),
+            extents(&selection.shape()),
             array.dtype(),
             count_noun(plan.chunks, "chunk", "chunks"),
             count_noun(plan.blocks, "block", "blocks"),

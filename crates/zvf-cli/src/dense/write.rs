@@ -200,7 +200,7 @@ impl DenseTargetArgs {
         })
     }
 
-    /// Adds the metalayers of the header of an array, except those that are given.
+    /// Copies the header metalayers of `array`, except those that an option sets.
     pub(super) fn keep_metalayers(&mut self, array: &B2nd) {
         for (name, body) in array.metalayers() {
             if self.metalayer.iter().all(|given| given.name != name) {

@@ -19,8 +19,7 @@ fn create(bench: &Bench, store: &str, options: &[&str]) {
     let words = ["create", store, "--kind", "streamlines", "--from", "@a.csv"];
     let bounds = ["--bounds", "0,0,30,30"];
     let space = ["--chunk-shape", "10,10", "--fragment-rows"];
-    let space = [&bounds[..], &space].concat();
-    bench.says(&[&words[..], &space, options].concat());
+    bench.says(&[&words[..], &bounds, &space, options].concat());
 }
 
 /// Returns lines of columns of a result by name, sorted.

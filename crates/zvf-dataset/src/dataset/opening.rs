@@ -29,7 +29,7 @@ use crate::{
 /// The result of opening a store.
 #[derive(Debug)]
 pub struct Opened {
-    /// What the root says about the generation.
+    /// Evidence of the generation in the root.
     pub claim: Evidence,
     /// The metadata of the root.
     pub root: RootMetadata,

@@ -34,12 +34,6 @@ pub fn unpack(body: &[u8]) -> Option<Value> {
     (body.len() <= MAX_BYTES).then(|| decode(body)).flatten()
 }
 
-/// Encodes a value as MessagePack, the content of metalayers that other programs read. Returns `None`
-/// if a text or list is too long.
-pub fn pack(value: &Value) -> Option<Vec<u8>> {
-    encode(value)
-}
-
 /// Decodes a body that is exactly one value. Returns `None` for other bytes and for values that
 /// attributes cannot represent: binary data, extensions, maps with keys other than text, NaN and
 /// infinity.
@@ -144,9 +138,9 @@ fn long(rest: &mut &[u8]) -> Option<usize> {
     usize::try_from(u32::from_be_bytes(take(rest)?)).ok()
 }
 
-/// Encodes a value like Python's `msgpack`: numbers and lengths in the fewest bytes, floats in
-/// eight. Returns `None` if a length exceeds 32 bits.
-pub(super) fn encode(value: &Value) -> Option<Vec<u8>> {
+/// Encodes the content of a metalayer as MessagePack, like Python's `msgpack`: numbers and lengths in
+/// the fewest bytes, floats in eight. Returns `None` if a length exceeds 32 bits.
+pub fn pack(value: &Value) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     put(value, &mut out)?;
     Some(out)
@@ -263,7 +257,7 @@ mod tests {
 
     #[track_caller]
     fn check(value: &Value, bytes: &[u8]) {
-        assert_eq!(encode(value).unwrap(), bytes);
+        assert_eq!(pack(value).unwrap(), bytes);
         assert_eq!(decode(bytes).as_ref(), Some(value));
     }
 
@@ -310,7 +304,7 @@ mod tests {
         #[test]
         fn decoded_values_round_trip(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Some(value) = decode(&bytes) {
-                prop_assert_eq!(decode(&encode(&value).unwrap()), Some(value));
+                prop_assert_eq!(decode(&pack(&value).unwrap()), Some(value));
             }
         }
     }

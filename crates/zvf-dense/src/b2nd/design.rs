@@ -120,7 +120,7 @@ impl B2ndDesign {
     ///
     /// [`B2ndError::Large`] if a text or list in the value is too long for MessagePack.
     pub fn with_attribute(self, name: &str, value: &Value) -> Result<Self, B2ndError> {
-        let body = attributes::encode(value).ok_or(B2ndError::Large)?;
+        let body = attributes::pack(value).ok_or(B2ndError::Large)?;
         Ok(self.with_vlmetalayer(name, &body))
     }
 

@@ -239,27 +239,43 @@ impl B2ndEditor {
     /// If the shape or the type differs, and as for [`resize`](Self::resize) and
     /// [`update`](Self::update).
     pub fn append_from(&mut self, axis: usize, source: &dyn DenseArray) -> Result<(), DenseError> {
-        let with = |extents: &[u64], along: u64| -> Vec<u64> {
-            let extents = extents.iter().enumerate();
-            extents
-                .map(|(at, other)| if at == axis { along } else { *other })
-                .collect()
+        let own = self.array.shape();
+        let rows = source.shape().get(axis).copied();
+        let (Some(rows), Some(_)) = (rows, own.get(axis)) else {
+            return Err(self.no_axis(axis));
         };
-        let before = self.array.shape().to_vec();
-        let extent = |shape: &[u64]| shape.get(axis).copied().unwrap_or_default();
-        let (start, rows) = (extent(&before), extent(source.shape()));
-        let expected = with(&before, rows);
-        if axis >= before.len() || source.shape() != expected {
+        let expected: Vec<u64> = own
+            .iter()
+            .enumerate()
+            .map(|(other, extent)| if other == axis { rows } else { *extent })
+            .collect();
+        if source.shape() != expected {
             let given = source.shape().to_vec();
             let error = B2ndError::OtherShape { expected, given };
             return Err(DenseError::b2nd(&self.array.name, error));
         }
         // Before the array grows, so that a failure changes nothing.
         self.converted(source)?;
-        let shape = with(&before, start.saturating_add(rows));
-        let starts = with(&vec![0; before.len()], start);
+        let added = self.grow(axis, rows)?;
+        self.update_from(&added, source)
+    }
+
+    /// Extends the array by `rows` along an axis, and returns the selection of the new elements.
+    fn grow(&mut self, axis: usize, rows: u64) -> Result<Hyperslab, DenseError> {
+        let mut shape = self.array.shape().to_vec();
+        let mut starts = vec![0; shape.len()];
+        let (Some(start), Some(extent)) = (starts.get_mut(axis), shape.get_mut(axis)) else {
+            return Err(self.no_axis(axis));
+        };
+        *start = *extent;
+        *extent = extent.saturating_add(rows);
         self.resize(&shape)?;
-        self.update_from(&Hyperslab::new(&starts, &shape, None)?, source)
+        Ok(Hyperslab::new(&starts, &shape, None)?)
+    }
+
+    fn no_axis(&self, axis: usize) -> DenseError {
+        let axes = self.array.shape().len();
+        DenseError::b2nd(&self.array.name, B2ndError::NoAxis { axis, axes })
     }
 
     /// Returns the elements of another array in the type of this one.
@@ -342,30 +358,21 @@ impl B2ndEditor {
     /// If `bytes` is not a whole number of rows, and as for [`resize`](Self::resize) and
     /// [`update`](Self::update).
     pub fn append(&mut self, axis: usize, bytes: &[u8]) -> Result<(), DenseError> {
-        let mut shape = self.array.shape().to_vec();
-        let others = shape
-            .iter()
-            .enumerate()
+        let others = self.array.shape().iter().enumerate();
+        let row = others
             .filter(|(other, _)| *other != axis)
-            .map(|(_, extent)| *extent);
-        let row = others.fold(u64::from(self.array.facts.typesize), u64::saturating_mul);
+            .map(|(_, extent)| *extent)
+            .fold(u64::from(self.array.facts.typesize), u64::saturating_mul);
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let rows = len
             .checked_div(row)
-            .filter(|rows| rows.saturating_mul(row) == len);
-        let extent = shape.get_mut(axis);
-        let (Some(rows), Some(extent)) = (rows, extent) else {
-            let needed = usize::try_from(row).unwrap_or(usize::MAX);
-            return Err(DenseError::buffer_size(needed, bytes.len()));
-        };
-        let before = *extent;
-        *extent = extent.saturating_add(rows);
-        self.resize(&shape)?;
-        let mut starts = vec![0; shape.len()];
-        if let Some(start) = starts.get_mut(axis) {
-            *start = before;
-        }
-        self.update(&Hyperslab::new(&starts, &shape, None)?, bytes)
+            .filter(|rows| rows.saturating_mul(row) == len)
+            .ok_or_else(|| {
+                let needed = usize::try_from(row).unwrap_or(usize::MAX);
+                DenseError::buffer_size(needed, bytes.len())
+            })?;
+        let added = self.grow(axis, rows)?;
+        self.update(&added, bytes)
     }
 
     /// Sets a metalayer of the header to other content of the same length.

@@ -44,6 +44,14 @@ pub enum B2ndError {
         /// The shape of the elements.
         given: Vec<u64>,
     },
+    /// The array has no such axis.
+    #[error("there is no axis {axis} of an array of {axes} axes, which are numbered from 0")]
+    NoAxis {
+        /// The number of the axis.
+        axis: usize,
+        /// The number of axes.
+        axes: usize,
+    },
     /// The header has no such metalayer.
     #[error("the header has no metalayer {0:?}")]
     NoLayer(String),

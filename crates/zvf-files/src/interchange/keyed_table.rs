@@ -1,6 +1,7 @@
 //! Tables whose rows belong to vertices or objects of an existing store.
 
 use zvf::Column;
+use zvf_model::layout::FRAGMENT_OWNERS;
 
 use super::{read_description, read_table};
 use crate::{
@@ -161,7 +162,7 @@ fn keyed(
         let is_structure = STRUCTURE.contains(&label.as_str()) || axes.contains(&label);
         let name = match label.split_once('.') {
             // The owners of fragments follow from the objects.
-            Some(("fragment", "object_id")) => {
+            Some(("fragment", FRAGMENT_OWNERS)) => {
                 table.left_out.push(label);
                 continue;
             }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, numeric::Kind};
+use zvf_model::layout::FRAGMENT_OWNERS;
 
 use super::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, RowIdPolicy,
@@ -93,9 +94,6 @@ impl InputLinks {
 /// number.
 const MAX_NAMED_GROUPS: u32 = 1 << 20;
 
-/// Attribute of fragments in which the format records the object of each fragment.
-const FRAGMENT_OWNER: &str = "object_id";
-
 /// Builds the geometry of the arrays.
 pub(crate) fn assemble(
     arrays: InterchangeArrays,
@@ -135,7 +133,7 @@ pub(crate) fn assemble(
     let mut of_fragments = arrays.fragment;
     let has_objects = geometry.object_ids.is_some() || geometry.part_objects.is_some();
     let count = of_fragments.len();
-    of_fragments.retain(|(name, _)| !has_objects || name != FRAGMENT_OWNER);
+    of_fragments.retain(|(name, _)| !has_objects || name != FRAGMENT_OWNERS);
     if of_fragments.len() < count {
         let note = "fragment.object_id left out: it repeats the object ids, and a store that has it \
                     fills it by itself";
@@ -247,10 +245,10 @@ fn vertex_owners(geometry: &Geometry) -> Vec<i64> {
 ///
 /// A file has one row per vertex, because fragments exist only in a store. If all vertices of each
 /// object agree, the attribute becomes one of fragments. Otherwise it has a value for each fragment if
-/// `differs` is set, or else becomes one of vertices.
+/// `by_fragment` is set, or else becomes one of vertices.
 fn fragments(
     columns: Vec<NamedColumn>,
-    differs: bool,
+    by_fragment: bool,
     geometry: &mut Geometry,
 ) -> Result<Vec<String>, GeometryReadError> {
     let mut notes = Vec::new();
@@ -280,7 +278,7 @@ fn fragments(
                 geometry.fragment.push(column);
                 continue;
             }
-            if differs {
+            if by_fragment {
                 geometry.fragment_rows.push(rows);
                 continue;
             }

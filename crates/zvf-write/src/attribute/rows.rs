@@ -1,6 +1,7 @@
 //! Attributes of vertices, fragments and objects from tables.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     sync::{
         Arc,
@@ -15,12 +16,15 @@ use zvf_build::{
 };
 use zvf_catalog::{CatalogError, Damage, Fault, Scope, StoredArray};
 use zvf_dataset::{Dataset, Failure, StateError, base, nodes};
-use zvf_format::numeric::{Dtype, Kind, columns_of};
+use zvf_format::{
+    fragment::Rows,
+    numeric::{Dtype, Kind, columns_of},
+};
 use zvf_model::{
     array::CellAttribute,
     error_kind::ErrorKind,
     grid::ChunkCoord,
-    layout::{ArrayRole, GroupRole},
+    layout::{ArrayRole, FRAGMENT_OWNERS, GroupRole},
     level::LevelId,
     metadata::Attributes,
     row_id::RowId,
@@ -129,9 +133,9 @@ async fn fragments(
     columns: &[Column],
     options: &TableOptions,
 ) -> Result<(Bytes, AttributeReport), Failure> {
-    if columns.iter().any(|column| column.name == "object_id") {
+    if columns.iter().any(|column| column.name == FRAGMENT_OWNERS) {
         return Err(Failure::Attribute {
-            name: "object_id".to_owned(),
+            name: FRAGMENT_OWNERS.to_owned(),
             why: "the owners of fragments follow from the objects",
         });
     }
@@ -184,34 +188,27 @@ async fn fragments_of(
         for ((rank, chunk, rows), cell) in some.iter().zip(cells) {
             let cell = cell.map_err(CatalogError::from)?;
             let index = fragment_index(chunk, &cell)?;
-            let given: HashMap<u64, usize> =
-                rows.iter().map(|(id, from)| (id.row(), *from)).collect();
             let mut seen = HashSet::new();
-            for (number, fragment) in (0_u64..).zip(index.iter()) {
-                let own: Vec<usize> = fragment
-                    .iter()
-                    .filter_map(|row| {
-                        let from = given.get(&row).copied()?;
-                        seen.insert(row);
-                        Some(from)
-                    })
-                    .collect();
-                let Some((first, others)) = own.split_first() else {
+            for (number, fragment) in (0_u32..).zip(index.iter()) {
+                let own = rows_of(&fragment, rows);
+                let Some((named, first)) = own.first() else {
                     continue;
                 };
                 for column in columns {
-                    let is_equal = |row: &usize| column.rows_are_equal(*row, *first);
-                    if !others.iter().all(is_equal) {
+                    let is_equal = |(_, row): &(RowId, usize)| column.rows_are_equal(*row, *first);
+                    if !own.iter().all(is_equal) {
                         return Err(Failure::from(EditError::Build(
                             BuildError::FragmentValues {
                                 name: column.name.clone(),
                                 chunk: chunk.to_string(),
-                                fragment: u32::try_from(number).unwrap_or(u32::MAX),
+                                fragment: number,
                             },
                         )));
                     }
                 }
-                found.extend(RowId::new(*rank, number).map(|id| (id, *first)));
+                let id = RowId::new(*rank, number.into()).ok_or_else(|| unknown(*named))?;
+                found.push((id, *first));
+                seen.extend(own.iter().map(|(id, _)| id.row()));
             }
             if let Some((id, _)) = rows.iter().find(|(id, _)| !seen.contains(&id.row())) {
                 return Err(unknown(*id).into());
@@ -219,6 +216,26 @@ async fn fragments_of(
         }
     }
     Ok(found)
+}
+
+/// Returns those of some rows, ascending, that belong to a fragment. Takes no longer for a long range,
+/// whose length is not trusted.
+fn rows_of<'r>(fragment: &Rows<'_>, rows: &'r [(RowId, usize)]) -> Cow<'r, [(RowId, usize)]> {
+    match fragment {
+        Rows::Range(range) => {
+            let before = |end: u64| rows.partition_point(|(id, _)| id.row() < end);
+            Cow::Borrowed(
+                rows.get(before(range.start)..before(range.end))
+                    .unwrap_or(&[]),
+            )
+        }
+        Rows::List(list) => {
+            let at = |row: u64| rows.binary_search_by_key(&row, |(id, _)| id.row()).ok();
+            list.iter()
+                .filter_map(|row| rows.get(at(row)?).copied())
+                .collect()
+        }
+    }
 }
 
 /// Writes attributes of vertices or fragments.
@@ -491,5 +508,36 @@ fn merged(column: &Column, old: Option<&Column>, rows: &[Option<usize>]) -> Colu
             });
             Column::text(column.name.clone(), texts)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder};
+
+    use super::*;
+
+    #[test]
+    fn fragments_of_damaged_length_are_searched_at_once() {
+        let mut builder = FragmentIndexBuilder::default();
+        builder.push_range(2..1 << 62).unwrap();
+        builder.push_list(&[9, 5, 1, 5]).unwrap();
+        let bytes = builder.finish();
+        let index = FragmentIndex::parse(&bytes).unwrap();
+        let rows: Vec<(RowId, usize)> = [1, 5, 9]
+            .into_iter()
+            .zip(0..)
+            .map(|(row, from)| (RowId::new(3, row).unwrap(), from))
+            .collect();
+        let found: Vec<Vec<usize>> = index
+            .iter()
+            .map(|fragment| {
+                rows_of(&fragment, &rows)
+                    .iter()
+                    .map(|(_, from)| *from)
+                    .collect()
+            })
+            .collect();
+        assert_eq!(found, [vec![1, 2], vec![2, 1, 0, 1]]);
     }
 }

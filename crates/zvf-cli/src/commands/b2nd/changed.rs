@@ -7,7 +7,7 @@ use zvf_dense::{DenseArray, b2nd::B2ndEditor};
 
 use crate::{
     dense::{self, MemoryArgs},
-    display::count_noun,
+    display::{count_noun, extents},
     outcome::CommandOutcome,
     stop,
 };
@@ -43,7 +43,7 @@ pub(super) fn commit(
     } else {
         format!(
             "{path}: {} in {}",
-            super::extents(array.shape()),
+            extents(array.shape()),
             count_noun(chunks, "chunk", "chunks")
         )
     };

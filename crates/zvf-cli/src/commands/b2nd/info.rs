@@ -9,10 +9,9 @@ use zvf_dense::{
 };
 use zvf_format::b2nd::{FrameType, NdForm};
 
-use super::extents;
 use crate::{
     dense::{self, MemoryArgs},
-    display::{count_noun, len_u64},
+    display::{count_noun, extents, len_u64, printable},
     outcome::CommandOutcome,
 };
 
@@ -71,7 +70,7 @@ fn object(args: &B2ndInfoArgs, array: &B2nd) -> Value {
         "metalayers": sizes(&mut array.metalayers()),
         "metalayer_values": array
             .metalayers()
-            .map(|(name, body)| (name.to_owned(), unpack(body).unwrap_or_default()))
+            .map(|(name, body)| (name.to_owned(), unpack(body).unwrap_or(Value::Null)))
             .collect::<Map<String, Value>>(),
         "vlmetalayers": sizes(&mut array.vlmetalayers()),
         "attributes": array.attributes(),
@@ -134,7 +133,7 @@ fn content(name: &str, body: &[u8]) -> String {
     let value = value.to_string();
     let start: String = value.chars().take(MAX_VALUE).collect();
     let more = if start.len() < value.len() { "…" } else { "" };
-    format!("{name:?}, {bytes}: {start}{more}")
+    format!("{name:?}, {bytes}: {}{more}", printable(&start))
 }
 
 fn kind(array: &B2nd) -> &'static str {

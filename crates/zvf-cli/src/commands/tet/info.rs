@@ -8,7 +8,7 @@ use zvf_format::tetration::ChunkRow;
 
 use crate::{
     dense::{self, MemoryArgs},
-    display::group_digits,
+    display::{extents, group_digits},
     outcome::CommandOutcome,
     text_table,
 };
@@ -254,11 +254,6 @@ fn execution(text: &mut String, file: &TetFile) -> std::fmt::Result {
     Ok(())
 }
 
-fn shape(extents: &[u64]) -> String {
-    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
-    extents.join("×")
-}
-
 /// Shortens a name to fit in a table, without control characters.
 fn short(name: &str) -> String {
     let mut marks = name
@@ -281,8 +276,8 @@ fn datasets(text: &mut String, args: &TetInfoArgs, file: &TetFile) -> std::fmt::
                 id.to_string(),
                 short(info.name()),
                 info.dtype().name().to_owned(),
-                shape(info.grid().shape()),
-                shape(info.grid().chunk_shape()),
+                extents(info.grid().shape()),
+                extents(info.grid().chunk_shape()),
                 group_digits(info.grid().chunk_count().unwrap_or(u64::MAX)),
             ]);
         }

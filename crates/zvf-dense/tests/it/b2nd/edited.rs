@@ -359,13 +359,17 @@ fn other_arrays_are_appended_and_written_to_boxes() {
         for result in [
             editor.update_from(&rows, &numbers(given, &[2, 3], &[0; 6])),
             editor.append_from(1, &numbers(given, &[4, 1], &[0; 4])),
-            editor.append_from(2, &numbers(given, &[5, 4], &[0; 20])),
         ] {
             let error = error_of(result);
             assert!(matches!(error, B2ndError::OtherShape { .. }), "{error:?}");
         }
-        let floats = NumpyDtype::parse("<f2").unwrap();
-        let floats = MemoryArray::new("floats", floats, vec![1, 4], vec![0; 8]).unwrap();
+        let error = error_of(editor.append_from(2, &numbers(given, &[5, 4], &[0; 20])));
+        assert!(
+            matches!(error, B2ndError::NoAxis { axis: 2, axes: 2 }),
+            "{error:?}"
+        );
+        let half = NumpyDtype::parse("<f2").unwrap();
+        let floats = MemoryArray::new("floats", half, vec![1, 4], vec![0; 8]).unwrap();
         let error = error_of(editor.append_from(0, &floats));
         assert!(matches!(error, B2ndError::OtherDtype { .. }), "{error:?}");
         editor.commit().unwrap();
