@@ -205,7 +205,7 @@ def test_vertices_are_deleted_and_attributes_written() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "says"),
     [
-        ({}, TypeError, "vertices or of objects"),
+        ({}, TypeError, "vertices, of objects or of fragments"),
         ({"vertex": {"a": [1]}}, TypeError, "row_ids"),
         ({"vertex": {"a": [1]}, "row_ids": np.zeros(1, np.uint64)}, TypeError, "transaction"),
         ({"vertex": {"a": [1]}, "row_ids": np.zeros(1), "transaction": 0}, TypeError, "float64"),

@@ -508,8 +508,7 @@ class Dataset:
     ) -> AttributeReport:
         """Add attributes of vertices, objects or fragments, or change values, in one transaction.
 
-        Items without a row keep their values. In new attributes they have NaN or no
-        text.
+        Items without a row keep their values. In new attributes they have NaN or no text.
 
         Args:
             vertex: Attributes of vertices by name, one row for each of `row_ids`.
@@ -535,11 +534,11 @@ class Dataset:
         Raises:
             ConflictError: The store is at another transaction.
         """
-        given = {"vertex": vertex, "object": object, "fragment": fragment}
-        given = {family: values for family, values in given.items() if values is not None}
+        families = {"vertex": vertex, "object": object, "fragment": fragment}
+        given = [(family, values) for family, values in families.items() if values is not None]
         if len(given) != 1:
             raise TypeError("give attributes of vertices, of objects or of fragments")
-        [(family, values)] = given.items()
+        [(family, values)] = given
         table = columns(family, values, self._types())
         if family == "object":
             if objects is None or row_ids is not None:
