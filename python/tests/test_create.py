@@ -187,6 +187,7 @@ def test_fragments_have_values_and_owners() -> None:
     )  # fmt: skip
     store = zvf.open("fragments.zv")
     found = store.query(objects=7, row_ids=True)
+    assert found.row_ids is not None
     assert found.fragment["k"].tolist() == [0.5, 0.5, 1.5, 2.5]
     assert found.fragment["object_id"].tolist() == [7] * 4
     written = store.write_attributes(
@@ -196,6 +197,7 @@ def test_fragments_have_values_and_owners() -> None:
     assert store.query(objects=7).fragment["k"].tolist() == [9.0, 9.0, 1.5, 2.5]
     assert store.query(objects=9).fragment["k"].tolist() == [3.5, 4.5]
     found = store.query(objects=7, row_ids=True)
+    assert found.row_ids is not None
     with pytest.raises(ValueError, match="differs between vertices of fragment"):
         store.write_attributes(
             fragment={"k": [1.0, 2.0]}, row_ids=found.row_ids[:2], transaction=found.transaction

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -194,12 +195,13 @@ def test_arrays_of_blosc_are_changed_in_place(end: str) -> None:
     zvf.dense.set_metalayers(path, remove=["by"])
     assert zvf.dense.metalayers(path) == {"unit": "um", "n": [1]}
     assert zvf.dense.verify(path) == []
-    for call in [
+    calls: list[Callable[[], object]] = [
         lambda: zvf.dense.append(path, np.zeros((2, 3), "f4")),
         lambda: zvf.dense.append(path, np.zeros((1, 2), "f8")),
         lambda: zvf.dense.set_metalayers(path, {"unit": "nanometre"}),
         lambda: zvf.dense.open(path, dtype="f8"),
-    ]:
+    ]
+    for call in calls:
         with pytest.raises(zvf.Error):
             call()
     np.testing.assert_array_equal(zvf.dense.open(path, dtype=dtype)[...], grown)
