@@ -286,7 +286,9 @@ def test_caterva(ours, seed, tmp_path, environment, tell, pytestconfig):
             continue
         case.raw, case.path = tmp_path / f"{number}.bin", tmp_path / f"{number}.cat"
         cases.append(case)
-    made, theirs = cases[::2], cases[1::2]
+    # caterva does not create arrays without axes.
+    theirs = [case for case in cases[1::2] if case.shape]
+    made = [case for case in cases if case not in theirs]
     for case in made:
         case.write("caterva", case.path)
         array = blosc2.ndarray_from_cframe(case.path.read_bytes(), copy=True)
