@@ -1,51 +1,35 @@
 //! `docs/api/*.txt`: the public items of every published library, one per line, so that a review
-//! shows each change. Items that a library re-exports from another one are listed in both.
+//! shows each change.
 //!
-//! The items come from rustdoc's JSON output, which is unstable. `RUSTC_BOOTSTRAP=1` enables it on
-//! the stable toolchain. Only rustdoc gets this variable, through a wrapper script, so that nothing
-//! is recompiled.
-
-mod item;
-mod rules;
-mod types;
+//! The crate `public-api` reads rustdoc's JSON output, which is unstable. `RUSTC_BOOTSTRAP=1` enables
+//! it on the stable toolchain. Only rustdoc gets this variable, through a wrapper script, so that
+//! nothing is recompiled.
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use crate::{metadata, run::cargo, stage::Done, workspace};
 
-/// The published libraries. `zvf-cli` is a program; its library exists for its tests.
-const LIBRARIES: [&str; 20] = [
-    "zvf",
-    "zvf-arrow",
-    "zvf-build",
-    "zvf-catalog",
-    "zvf-codecs",
-    "zvf-dataset",
-    "zvf-dense",
-    "zvf-files",
-    "zvf-format",
-    "zvf-migrate",
-    "zvf-model",
-    "zvf-pages",
-    "zvf-precomputed",
-    "zvf-serve",
-    "zvf-pyramid",
-    "zvf-query",
-    "zvf-render",
-    "zvf-store",
-    "zvf-validate",
-    "zvf-write",
-];
-/// The library with rules for its items.
-const FACADE: &str = "zvf";
 const FOLDER: &str = "docs/api";
+/// The library that most users name, and the number of its own items, re-exports included.
+const FACADE: &str = "zvf";
+const MAX_ITEMS: usize = 320;
+/// A program, whose library exists for its tests.
+const PROGRAM: &str = "zvf-cli";
+/// Structs of options whose names do not say so.
+const OPTIONS: [&str; 6] = [
+    "AttributeSpec",
+    "AutoLevels",
+    "AxisSpec",
+    "Design",
+    "Query",
+    "VertexBudget",
+];
 
 /// Writes the lists, or compares them. Findings of rustdoc's lints are errors in both cases.
 pub(crate) fn listed(check: bool) -> Result<Done> {
@@ -54,24 +38,25 @@ pub(crate) fn listed(check: bool) -> Result<Done> {
             "the rustdoc wrapper is a shell script".to_owned(),
         ));
     }
-    let wrapper = wrapper()?;
+    document(&wrapper()?)?;
     let folder = workspace::root().join(FOLDER);
     fs::create_dir_all(&folder)?;
-    document(&wrapper)?;
-    let mut documented = BTreeMap::new();
-    for library in LIBRARIES {
-        documented.insert(library.replace('-', "_"), json_of(library)?);
-    }
     let mut stale = Vec::new();
-    for library in LIBRARIES {
-        let json = documented
-            .get(&library.replace('-', "_"))
-            .with_context(|| format!("the documentation of {library}"))?;
-        let list =
-            item::lines(json, &documented).with_context(|| format!("the items of {library}"))?;
-        if library == FACADE {
-            rules::check(&list)?;
+    let mut missing = Vec::new();
+    for package in metadata::published()? {
+        let library = package["name"].as_str().context("a package has no name")?;
+        if library == PROGRAM {
+            continue;
         }
+        let items = items(library)?;
+        ensure!(
+            library != FACADE || items.len() <= MAX_ITEMS,
+            "{FACADE} has {} public items, more than {MAX_ITEMS}: leave what few users need to its \
+             own crate, or raise the limit of xtask/src/api.rs and say why",
+            items.len()
+        );
+        missing.extend(without_setters(&items));
+        let list = items.join("\n") + "\n";
         let file = folder.join(format!("{library}.txt"));
         if fs::read_to_string(&file).unwrap_or_default() == list {
             continue;
@@ -82,16 +67,17 @@ pub(crate) fn listed(check: bool) -> Result<Done> {
         }
     }
     ensure!(
+        missing.is_empty(),
+        "options without a setter: {}",
+        missing.join(", ")
+    );
+    ensure!(
         !check || stale.is_empty(),
         "{FOLDER} does not list the public items of {}; run `cargo xtask api` and describe the \
          change in CHANGELOG.md",
         stale.join(", ")
     );
-    println!(
-        "{FOLDER}: {} libraries, {} changed",
-        LIBRARIES.len(),
-        stale.len()
-    );
+    println!("{FOLDER}: {} changed", stale.len());
     Ok(Done::Passed)
 }
 
@@ -119,9 +105,73 @@ fn document(wrapper: &Path) -> Result<()> {
         .run()
 }
 
-/// Reads what rustdoc wrote for a library.
-fn json_of(library: &str) -> Result<Value> {
+/// Returns the public items of a library without implementations that are automatic, blanket or derived.
+fn items(library: &str) -> Result<Vec<String>> {
     let file = metadata::scratch("doc")?.join(format!("{}.json", library.replace('-', "_")));
-    let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-    serde_json::from_str(&text).with_context(|| file.display().to_string())
+    let api = public_api::Builder::from_rustdoc_json(&file)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build()
+        .with_context(|| file.display().to_string())?;
+    Ok(api.items().map(ToString::to_string).collect())
+}
+
+/// Returns the fields of structs of options that have no setter of their name, in a struct whose `new`
+/// takes no value of their type. A field of several values may have a setter that adds one, in the
+/// singular.
+fn without_setters(items: &[String]) -> Vec<String> {
+    let setters: BTreeSet<&str> = items
+        .iter()
+        .filter_map(|item| item.strip_prefix("pub fn ")?.split_once("(self, "))
+        .map(|(path, _)| path)
+        .collect();
+    let is_set = |path: &str| {
+        setters.contains(path)
+            || path
+                .strip_suffix('s')
+                .is_some_and(|it| setters.contains(it))
+    };
+    let is_given = |owner: &str, field: &str| {
+        let new = format!("{owner}::new(");
+        let found = items.iter().find(|item| item.contains(&new));
+        found.is_some_and(|new| new.contains(field))
+    };
+    let fields = items.iter().filter_map(|item| {
+        let (path, of) = item.strip_prefix("pub ")?.split_once(": ")?;
+        let (owner, _) = path.rsplit_once("::")?;
+        let (_, name) = owner.rsplit_once("::")?;
+        let is_option = name.ends_with("Options") || OPTIONS.contains(&name);
+        (is_option && !is_set(path) && !is_given(owner, of)).then(|| path.to_owned())
+    });
+    fields.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(items: &[&str]) -> Vec<String> {
+        let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+        without_setters(&items)
+    }
+
+    #[test]
+    fn a_field_needs_a_setter_or_an_argument_of_new() {
+        let items = [
+            "pub z::Design::kind: z::Kind",
+            "pub z::Design::name: z::Name",
+            "pub z::Design::rules: alloc::vec::Vec<z::Rule>",
+            "pub fn z::Design::name(self, z::Name) -> Self",
+            "pub fn z::Design::new(z::Kind) -> Self",
+            "pub fn z::Design::rule(self, z::Rule) -> Self",
+            "pub z::Report::rows: u64",
+        ];
+        assert!(missing(&items).is_empty());
+        let bare = [
+            "pub z::OpenOptions::a: u8",
+            "pub fn z::OpenOptions::new() -> Self",
+        ];
+        assert_eq!(missing(&bare), ["z::OpenOptions::a"]);
+    }
 }

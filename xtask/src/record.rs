@@ -1,11 +1,12 @@
 //! The inputs with which stages passed, so that a stage of an optional judge runs when they change.
 //!
-//! The record is `passed.json` in the cache folder of the user, beside the target folder of CI: the
-//! checksum of the inputs of each stage, and the commit whose run passed.
+//! The record is `.ci/passed.json`: the checksum of the inputs of each stage, and the commit whose run
+//! passed. It is committed with the change that was judged, because a machine that runs CI may have no
+//! other memory.
 
 use std::{
-    env, fs,
-    path::{Path, PathBuf},
+    fs,
+    sync::{Mutex, PoisonError},
 };
 
 use anyhow::{Context, Result};
@@ -13,6 +14,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{run::program, workspace};
+
+const RECORD: &str = ".ci/passed.json";
 
 /// A sum of the names and contents of the files below `inputs`, which are paths of the repository,
 /// separated by spaces.
@@ -35,7 +38,7 @@ pub(crate) fn fingerprint(inputs: &str) -> Result<String> {
 
 /// The commit whose run of a stage passed with these inputs, if there is one.
 pub(crate) fn passed(stage: &str, fingerprint: &str) -> Option<String> {
-    let record = read(&file()?);
+    let record = read();
     let last = record.get(stage)?;
     let is_same = last["inputs"] == fingerprint;
     is_same.then(|| last["commit"].as_str().unwrap_or("unknown").to_owned())
@@ -43,32 +46,24 @@ pub(crate) fn passed(stage: &str, fingerprint: &str) -> Option<String> {
 
 /// Records that a stage passed with these inputs.
 pub(crate) fn note(stage: &str, fingerprint: &str) -> Result<()> {
-    let Some(file) = file() else { return Ok(()) };
+    // Stages run beside each other.
+    static WRITING: Mutex<()> = Mutex::new(());
+    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let commit = program("git")
         .words("rev-parse --short HEAD")
         .read()
         .unwrap_or_default();
-    let mut record = read(&file);
+    let mut record = read();
     let entry = json!({ "inputs": fingerprint, "commit": commit.trim() });
     record.insert(stage.to_owned(), entry);
-    fs::create_dir_all(file.parent().context("no cache folder")?)?;
-    // A run that is interrupted leaves the old record.
-    let staged = file.with_extension("new");
-    fs::write(&staged, format!("{:#}\n", Value::Object(record)))?;
-    Ok(fs::rename(&staged, &file)?)
+    let file = workspace::root().join(RECORD);
+    fs::write(&file, format!("{:#}\n", Value::Object(record))).context(RECORD)
 }
 
-fn read(file: &Path) -> Map<String, Value> {
-    let text = fs::read_to_string(file).unwrap_or_default();
+fn read() -> Map<String, Value> {
+    let text = fs::read_to_string(workspace::root().join(RECORD)).unwrap_or_default();
     // Without a readable record, everything runs.
     serde_json::from_str(&text).unwrap_or_default()
-}
-
-fn file() -> Option<PathBuf> {
-    let cache = env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(env::home_dir()?.join(".cache")))?;
-    Some(cache.join("zvf-ci/passed.json"))
 }
 
 #[cfg(test)]
