@@ -56,20 +56,58 @@ pub enum CoarsenMethod {
     },
 }
 
-/// A method without its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MethodKind {
+/// Declares the methods: a name on the command line, the rest of a sentence that starts with the name,
+/// and the parameter that grows from level to level.
+macro_rules! methods {
+    ($( $(#[$doc:meta])* $kind:ident: $name:literal, $description:literal, $scale:expr; )+) => {
+        /// A method without its parameters.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum MethodKind {
+            $( $(#[$doc])* $kind, )+
+        }
+
+        impl MethodKind {
+            /// All methods.
+            pub const ALL: [Self; [$( $name ),+].len()] = [$( Self::$kind ),+];
+
+            /// Returns the name of the method on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $( Self::$kind => $name, )+
+                }
+            }
+
+            /// Returns what the method does, as the rest of a sentence that starts with its name.
+            pub fn description(self) -> &'static str {
+                match self {
+                    $( Self::$kind => $description, )+
+                }
+            }
+
+            /// Returns the parameter that grows from level to level.
+            #[doc(hidden)]
+            pub fn scale(self) -> MethodScale {
+                match self {
+                    $( Self::$kind => $scale, )+
+                }
+            }
+        }
+    };
+}
+
+methods! {
     /// Merges the vertices of a cell into one.
-    Bins,
+    Bins: "bins", "keeps one vertex per grid cell", MethodScale::Cell { merged: true };
     /// Keeps some of the points in a cell.
-    Subset,
+    Subset: "subset", "some points of each cell", MethodScale::Cell { merged: false };
     /// Drops vertices of a line as long as it moves by no more than a tolerance.
-    Simplify,
+    Simplify: "simplify", "the vertices that the shape of lines needs", MethodScale::Tolerance;
     /// Keeps every n-th vertex of a line.
-    Stride,
+    Stride: "stride", "every n-th vertex of a line", MethodScale::Step;
     /// Collapses edges of a mesh.
-    Collapse,
+    Collapse: "collapse", "collapses the edges of a mesh that change its shape least",
+        MethodScale::Ratio;
 }
 
 /// The parameter that grows from level to level.
@@ -122,44 +160,13 @@ pub const NO_TOLERANCE: &str =
     "its tolerance must be a distance of at least 0, and finite for lines";
 
 impl MethodKind {
-    /// All methods.
-    pub const ALL: [Self; 5] = [
-        Self::Bins,
-        Self::Subset,
-        Self::Simplify,
-        Self::Stride,
-        Self::Collapse,
-    ];
-
-    /// Returns the name of the method on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bins => "bins",
-            Self::Subset => "subset",
-            Self::Simplify => "simplify",
-            Self::Stride => "stride",
-            Self::Collapse => "collapse",
-        }
-    }
-
-    /// Returns what the method does, as the rest of a sentence that starts with its name.
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::Bins => "keeps one vertex per grid cell",
-            Self::Subset => "some points of each cell",
-            Self::Simplify => "the vertices that the shape of lines needs",
-            Self::Stride => "every n-th vertex of a line",
-            Self::Collapse => "collapses the edges of a mesh that change its shape least",
-        }
-    }
-
     /// Returns the name in the metadata of a level.
     #[doc(hidden)]
     pub fn in_metadata(self) -> &'static str {
         match self {
             // The name in the reference implementation.
             Self::Bins => "per_object",
-            _ => self.name(),
+            Self::Subset | Self::Simplify | Self::Stride | Self::Collapse => self.name(),
         }
     }
 
@@ -197,20 +204,14 @@ impl MethodKind {
             (Self::Collapse, Some(width)) if width != 3 => Some(
                 "only triangles can be collapsed; use --method bins for faces with more vertices",
             ),
-            _ => None,
+            (Self::Bins | Self::Subset | Self::Simplify | Self::Stride | Self::Collapse, _) => None,
         }
     }
 
-    /// Returns the parameter that grows from level to level.
+    /// Returns whether the method keeps some of the points of a cell as they are.
     #[doc(hidden)]
-    pub fn scale(self) -> MethodScale {
-        match self {
-            Self::Bins => MethodScale::Cell { merged: true },
-            Self::Subset => MethodScale::Cell { merged: false },
-            Self::Simplify => MethodScale::Tolerance,
-            Self::Stride => MethodScale::Step,
-            Self::Collapse => MethodScale::Ratio,
-        }
+    pub fn samples_points(self) -> bool {
+        self.scale() == MethodScale::Cell { merged: false }
     }
 
     /// Returns the method with those of the options that it has.
@@ -265,7 +266,11 @@ impl CoarsenMethod {
                 Some(NO_TOLERANCE)
             }
             Self::Subset { keep: 0, .. } => Some(NO_POINTS),
-            _ => None,
+            Self::Bins { .. }
+            | Self::Subset { .. }
+            | Self::Simplify { .. }
+            | Self::Stride { .. }
+            | Self::Collapse { .. } => None,
         }
     }
 
@@ -307,7 +312,7 @@ impl CoarsenMethod {
     pub fn cell(&self) -> Option<&[f64]> {
         match self {
             Self::Bins { cell, .. } | Self::Subset { cell, .. } => Some(cell),
-            _ => None,
+            Self::Simplify { .. } | Self::Stride { .. } | Self::Collapse { .. } => None,
         }
     }
 
@@ -315,7 +320,10 @@ impl CoarsenMethod {
     pub fn cells(&self) -> impl Iterator<Item = &[f64]> {
         let next = match self {
             Self::Subset { without, .. } => without.as_deref(),
-            _ => None,
+            Self::Bins { .. }
+            | Self::Simplify { .. }
+            | Self::Stride { .. }
+            | Self::Collapse { .. } => None,
         };
         self.cell().into_iter().chain(next)
     }
@@ -324,14 +332,23 @@ impl CoarsenMethod {
     pub fn tolerance(&self) -> Option<f64> {
         match self {
             Self::Simplify { tolerance } => Some(*tolerance),
-            _ => None,
+            Self::Bins { .. }
+            | Self::Subset { .. }
+            | Self::Stride { .. }
+            | Self::Collapse { .. } => None,
         }
     }
 
     /// Returns whether objects may come to share vertices.
     #[doc(hidden)]
     pub fn shares(&self) -> bool {
-        matches!(self, Self::Bins { share: true, .. })
+        match self {
+            Self::Bins { share, .. } => *share,
+            Self::Subset { .. }
+            | Self::Simplify { .. }
+            | Self::Stride { .. }
+            | Self::Collapse { .. } => false,
+        }
     }
 
     /// Returns the method without sharing of vertices between objects.
@@ -358,10 +375,10 @@ impl CoarsenMethod {
     /// Returns whether the method needs to know which vertices have links that leave the chunk.
     #[doc(hidden)]
     pub fn needs_ties(&self) -> bool {
-        matches!(
-            self,
-            Self::Simplify { .. } | Self::Stride { .. } | Self::Collapse { .. }
-        )
+        match self {
+            Self::Simplify { .. } | Self::Stride { .. } | Self::Collapse { .. } => true,
+            Self::Bins { .. } | Self::Subset { .. } => false,
+        }
     }
 
     /// Returns the method and its parameters as members of the recipe of a level.

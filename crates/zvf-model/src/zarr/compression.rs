@@ -30,17 +30,32 @@ impl CellCompression {
     /// The words that [`parse`](Self::parse) takes, for messages.
     pub const WORDS: &str = "none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL";
 
+    /// All compressions, at the levels that they have if none is named.
+    pub const ALL: [Self; 5] = [
+        Self::None,
+        Self::Zstd(1),
+        Self::Blosc,
+        Self::Auto,
+        Self::Gzip(5),
+    ];
+
     /// Returns the compression of a name and a level; `None` if the name is unknown, or the
     /// compression has no such level.
     pub fn new(name: &str, level: Option<i32>) -> Option<Self> {
-        Some(match (name, level) {
-            ("none", None) => Self::None,
-            ("auto", None) => Self::Auto,
-            ("zstd", level) => Self::Zstd(level.unwrap_or(1)),
-            ("blosc", None) => Self::Blosc,
-            ("gzip", level) => Self::Gzip(level.unwrap_or(5).try_into().ok()?),
-            _ => return None,
-        })
+        let named = Self::ALL.into_iter().find(|one| one.name() == name)?;
+        match level {
+            Some(level) => named.with_level(level),
+            None => Some(named),
+        }
+    }
+
+    /// Returns the compression at another level, if it has levels.
+    fn with_level(self, level: i32) -> Option<Self> {
+        match self {
+            Self::Zstd(_) => Some(Self::Zstd(level)),
+            Self::Gzip(_) => level.try_into().ok().map(Self::Gzip),
+            Self::None | Self::Auto | Self::Blosc => None,
+        }
     }
 
     /// Parses a name, or a name and a level as `zstd:3`.
@@ -86,15 +101,22 @@ impl CellCompression {
     /// Returns the compression of a chain of codecs, as cells are written with it.
     pub fn of(codecs: &Codecs) -> Self {
         let known = codecs.iter().rev().find_map(|codec| {
+            let find = |is: &dyn Fn(&Codec) -> bool| {
+                let is = |one: &Self| {
+                    one.codec(2)
+                        .is_some_and(|own| own.name == codec.name && is(&own))
+                };
+                Self::ALL.into_iter().find(is)
+            };
+            let named = find(&|own| own.setting("cname") == codec.setting("cname"))
+                .or_else(|| find(&|_| true))?;
             let level = codec.setting("level").and_then(Value::as_i64);
             let level = level.and_then(|level| i32::try_from(level).ok());
-            let compressor = codec.setting("cname").and_then(Value::as_str);
-            match (codec.name.as_str(), compressor) {
-                ("blosc", Some("lz4")) => Some(Self::Auto),
-                ("blosc", _) => Some(Self::Blosc),
-                (name @ ("zstd" | "gzip"), _) => Self::new(name, level).or(Self::new(name, None)),
-                _ => None,
-            }
+            Some(
+                level
+                    .and_then(|level| named.with_level(level))
+                    .unwrap_or(named),
+            )
         });
         known.unwrap_or_default()
     }
@@ -124,5 +146,29 @@ impl Codec {
             .with("shuffle", "bitshuffle")
             .with("blocksize", 0);
         Self::new("blosc", Some(settings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_compression_comes_back_from_its_name_and_from_its_codec() {
+        for one in CellCompression::ALL {
+            assert_eq!(CellCompression::parse(one.name()), Some(one));
+            assert!(CellCompression::WORDS.contains(one.name()), "{one:?}");
+            let codecs = Codecs::new(Codec::new("bytes", None), one.codec(4));
+            assert_eq!(CellCompression::of(&codecs), one);
+        }
+        let deeper = CellCompression::Gzip(9);
+        assert_eq!(CellCompression::parse("gzip:9"), Some(deeper));
+        assert_eq!(
+            CellCompression::of(&Codecs::new(Codec::new("bytes", None), deeper.codec(4))),
+            deeper
+        );
+        assert_eq!(CellCompression::parse("blosc:1"), None);
+        let other = Codecs::new(Codec::new("bytes", None), [Codec::blosc("blosclz", 4)]);
+        assert_eq!(CellCompression::of(&other), CellCompression::Blosc);
     }
 }

@@ -134,7 +134,7 @@ impl AutoLevels {
     /// Returns whether the number of vertices must be known, which takes reading the level's files.
     pub(super) fn counts(&self) -> bool {
         let has_end = self.levels.is_some() || !self.factors.is_empty();
-        !has_end || matches!(self.method, None | Some(MethodKind::Subset))
+        !has_end || self.method.is_none_or(MethodKind::samples_points)
     }
 
     /// Returns the tolerance of the next level of lines, a finite number.
@@ -176,7 +176,7 @@ impl AutoLevels {
         let sparsity = match self.sparsity.get(step as usize).or(self.sparsity.last()) {
             Some(sparsity) if source.objects.is_some() => Some(sparsity.clone()),
             // Objects with a point or two cannot lose points, so that whole objects are dropped.
-            None if way == MethodKind::Subset => self.fewer_points(source, known),
+            None if way.samples_points() => self.fewer_points(source, known),
             _ => None,
         };
         let root = source.dataset.root();
