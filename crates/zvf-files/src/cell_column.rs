@@ -10,11 +10,17 @@ use crate::{
 /// Type of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CellType {
+    /// True or false.
     Bool,
+    /// Integers of 32 bits.
     Int32,
+    /// Integers of 64 bits.
     Int64,
+    /// Floats of 32 bits.
     Float32,
+    /// Floats of 64 bits.
     Float64,
+    /// Text.
     Text,
 }
 

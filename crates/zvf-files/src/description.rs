@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use zvf::{AttributeDeclarations, AxisSpec, Column, Design, GeometryKind, ObjectGroup};
 
-use crate::FileFormat;
-
-/// Header of a file, as attributes of `headers/<format>` in a store.
-pub type FileHeader = Map<String, Value>;
+use crate::{FileFormat, FileHeader, StoreDescription};
 
 /// Maximum size in bytes of the text of a header that a store keeps. A node of a store has at most
 /// 64 MiB, and some bytes of a text take six characters in it.
@@ -87,6 +84,18 @@ impl FileDescription {
             let name = self.format.header_name().to_owned();
             design.headers = BTreeMap::from([(name, self.header.clone())]);
         }
+    }
+}
+
+impl From<&FileDescription> for StoreDescription {
+    fn from(of: &FileDescription) -> Self {
+        let mut description = Self::new(of.kind.name());
+        description.axes.clone_from(&of.axes);
+        description.crs.clone_from(&of.crs);
+        description.attributes.clone_from(&of.attributes);
+        let name = of.format.header_name().to_owned();
+        description.headers.insert(name, of.header.clone());
+        description
     }
 }
 

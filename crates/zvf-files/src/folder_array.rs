@@ -19,7 +19,7 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use crate::{FileError, FileFault, input::open_regular};
+use crate::{FileError, FileFault, input::open_regular, library};
 
 /// Upper bound on a metadata document.
 const DOCUMENT: u64 = 16 << 20;
@@ -51,12 +51,6 @@ pub(crate) fn group_attributes(folder: &Path) -> Result<Option<Value>, FileError
         return Ok(node.get_mut("attributes").map(Value::take));
     }
     document(&folder.join(".zattrs"))
-}
-
-/// Returns whether a folder is a group with an attribute.
-pub(crate) fn is_group_with(folder: &Path, attribute: &str) -> bool {
-    let attributes = group_attributes(folder).ok().flatten();
-    attributes.is_some_and(|attributes| attributes.get(attribute).is_some())
 }
 
 /// Reads a JSON document; `None` if the file does not exist.
@@ -114,7 +108,8 @@ impl FolderArray {
         let Node::Array(array) = node.map_err(|error| in_folder(error.into()))? else {
             return Ok(None);
         };
-        let codecs = ChunkCodecs::new(&array.codecs).map_err(|error| in_folder(error.into()))?;
+        let codecs =
+            ChunkCodecs::new(&array.codecs).map_err(|error| in_folder(library::codecs(error)))?;
         let row = array
             .shape
             .iter()
@@ -321,7 +316,7 @@ impl FolderArray {
         let decoded = self.codecs.decode(bytes.into(), size);
         decoded
             .map(Some)
-            .map_err(|error| FileFault::from(error).of(&path))
+            .map_err(|error| library::chunk(error).of(&path))
     }
 
     /// Reads texts of any length.

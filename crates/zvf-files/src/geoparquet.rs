@@ -27,13 +27,11 @@ mod reader;
 mod wkb;
 mod writer;
 
-use std::{fs::File, path::Path};
-
-use parquet::file::metadata::ParquetMetaDataReader;
 use serde_json::{Value, json};
 
 pub use reader::open;
 pub use writer::GeoParquetWriter;
+pub use zvf_tables::is_geoparquet;
 
 /// Key of the metadata of geometry.
 const GEO: &str = "geo";
@@ -47,15 +45,4 @@ fn default_crs() -> Value {
 fn is_default_crs(crs: &Value) -> bool {
     let id = |key| crs.pointer(key).and_then(Value::as_str);
     (id("/id/authority"), id("/id/code")) == (Some("OGC"), Some("CRS84"))
-}
-
-/// Returns whether a Parquet file has a column of geometry. Reads the end of the file.
-pub fn is_geoparquet(path: &Path) -> bool {
-    let read = || {
-        let file = File::open(path).ok()?;
-        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).ok()?;
-        let pairs = metadata.file_metadata().key_value_metadata()?;
-        pairs.iter().any(|pair| pair.key == GEO).then_some(())
-    };
-    std::panic::catch_unwind(read).ok().flatten().is_some()
 }

@@ -53,7 +53,6 @@ use crate::{
 };
 
 pub use writer::GiftiWriter;
-pub(crate) use writer::{PARTS, values_beside};
 use xml::{DataArray, GiftiFile};
 
 /// Opens a surface, to which other files add values of vertices.

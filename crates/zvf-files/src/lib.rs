@@ -35,19 +35,13 @@
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod affine;
-#[cfg(feature = "arrow")]
-mod arrow;
 mod batches;
 mod cell_column;
 mod collected;
-mod csv;
 mod description;
-pub mod display;
 pub mod edge_list;
-mod error;
 mod fields;
 mod folder_array;
-mod format;
 pub mod freesurfer;
 pub mod geff;
 #[cfg(feature = "geoparquet")]
@@ -58,62 +52,45 @@ pub mod graphml;
 mod input;
 mod interchange;
 pub mod las;
-mod length;
+mod library;
 mod names;
 mod node_columns;
-mod npy;
-mod npz;
 pub mod obj;
-mod object_files;
 mod object_ids;
 mod open;
 mod overlay;
-#[cfg(feature = "parquet")]
-mod parquet;
 pub mod ply;
 mod polygons;
 pub mod precomputed;
 mod reader;
-#[cfg(feature = "arrow")]
-mod record_batch;
-mod rename;
 mod renamed;
 pub mod stl;
-mod store_description;
 pub mod swc;
-mod table;
 pub mod tck;
 mod text;
 pub mod trk;
 pub mod trx;
 mod unit_writer;
-mod values;
 mod voxel_grid;
 mod whole;
 mod writer;
 mod xml;
 
 pub use batches::{FileResults, whole_result};
-pub use description::{FileDescription, FileHeader, GroupTables};
-pub use error::{FileError, FileFault, FilePlace};
-pub use format::FileFormat;
-pub use interchange::{
-    KeyedTable, LosslessTarget, ResultSink, ResultTables, TableKey, input_of, open_field, read,
-    read_keyed, read_keys, unowned, write, write_bytes,
-};
-pub use length::{LengthConversion, convert_lengths};
-pub use npz::{NpzStream, WholeFile};
-pub use object_files::ObjectFiles;
+pub use description::{FileDescription, GroupTables};
+pub use interchange::{ResultSink, ResultTables, input_of, open_field, read, unowned, write};
 pub use object_ids::FileObjectIds;
 pub use open::{create, open};
 pub use reader::{FileReadOptions, GeometryReader, read_whole};
-pub use rename::AttributeRename;
-pub use store_description::StoreDescription;
-pub use table::{
-    Cancellation, ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions,
-    InputFile, InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile,
-    OutputFileError, OutputTable, Rename, ResultWriteError, RowIdPolicy, WrittenFiles,
-    output_file::check_writable,
-};
 pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};
+pub use zvf_tables::{
+    AttributeRename, Cancellation, ColumnError, CsvError, FileError, FileFault, FileFormat,
+    FileHeader, FilePlace, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
+    InputFileError, KeyedTable, LosslessTarget, MissingPolicy, NpyReadError, NpzStream,
+    ObjectFiles, OutputColumn, OutputFile, OutputFileError, OutputTable, ResultWriteError,
+    RowIdPolicy, StoreDescription, TableKey, WholeFile, WrittenFiles, check_writable, display,
+    length::{LengthConversion, convert_lengths},
+    read_keyed, read_keys, write_bytes,
+};
+use zvf_tables::{length, values};

@@ -5,11 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use zvf_tables::extensions;
+
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
-    ResultWriter, StoreDescription, edge_list,
-    format::extensions,
-    freesurfer, geff,
+    ResultWriter, StoreDescription, edge_list, freesurfer, geff,
     gifti::{self, GiftiWriter},
     glb::GlbWriter,
     graphml,
@@ -108,9 +108,8 @@ impl FormatHandlers {
                 open: Some(precomputed::open),
                 create: None,
             },
-            FileFormat::Csv | FileFormat::Npz | FileFormat::Arrow | FileFormat::Parquet => {
-                Self::default()
-            }
+            // Tables.
+            _ => Self::default(),
         }
     }
 }
@@ -146,7 +145,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
     // Most writers name tables with geometry like other tables.
     #[cfg(feature = "geoparquet")]
     let format = format.or_else(|| {
-        let is_table = crate::geoparquet::is_geoparquet(path);
+        let is_table = zvf_tables::is_geoparquet(path);
         is_table.then_some(FileFormat::GeoParquet)
     });
     let Some(format) = format.filter(|format| format.is_readable()) else {
@@ -278,3 +277,18 @@ pub fn create(
 }
 
 const WRITTEN: &str = ".trk, .tck, .trx, .swc, .stl, .las, .laz, .gii, .geoparquet or .glb";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_of_a_field_have_a_function_for_each_direction() {
+        for format in FileFormat::ALL {
+            let handlers = FormatHandlers::of(format);
+            let is_opened = format.is_readable() && !format.is_interchange();
+            assert_eq!(handlers.open.is_some(), is_opened, "{format}");
+            assert!(handlers.create.is_none() || !format.is_interchange());
+        }
+    }
+}

@@ -7,7 +7,7 @@ use zvf::{Column, Geometry, GeometrySource, LinkNumbering};
 
 use crate::{
     AttributeRename, FileDescription, FileError, FileFault, FileHeader, GeometryReader,
-    names::original,
+    names::{AttributeNames, original},
 };
 
 /// Scopes, and the keys of headers with the names that attributes have in the file.
@@ -55,7 +55,7 @@ impl RenamedReader {
             let mut is_used = false;
             for (scope, name) in &found {
                 let in_file = name_in_file(&description.header, scope, name);
-                if rename.is_of(scope, name, &in_file) {
+                if is_of(rename, scope, name, &in_file) {
                     is_used = true;
                     names.insert((*scope, name.clone()), rename.new.clone());
                 }
@@ -89,6 +89,14 @@ impl RenamedReader {
             }
         }
     }
+}
+
+/// Returns whether a new name is for the attribute `name`, which is `in_file` in the file.
+fn is_of(rename: &AttributeRename, scope: &str, name: &str, in_file: &str) -> bool {
+    let with_scope = rename.old.strip_prefix(scope);
+    let rest = with_scope.and_then(|rest| rest.strip_prefix('.'));
+    let mut forms = [Some(rename.old.as_str()), rest].into_iter().flatten();
+    forms.any(|old| old == name || old == in_file || AttributeNames::default().add(old) == name)
 }
 
 /// Returns the attributes of each scope.

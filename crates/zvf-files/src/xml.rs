@@ -13,7 +13,7 @@ use quick_xml::{
     events::{BytesStart, Event},
 };
 
-use crate::{FileError, FileFault, FilePlace, input::ByteReader};
+use crate::{FileError, FileFault, FilePlace, input::ByteReader, library};
 
 type Source = BufReader<std::io::Take<File>>;
 
@@ -90,7 +90,11 @@ impl XmlReader {
         }
         loop {
             self.buffer.clear();
-            match self.reader.read_event_into(&mut self.buffer)? {
+            match self
+                .reader
+                .read_event_into(&mut self.buffer)
+                .map_err(library::xml)?
+            {
                 Event::Start(start) => {
                     let start = element(&start)?;
                     return self.start(start).map(Some);
@@ -106,7 +110,7 @@ impl XmlReader {
                 Event::GeneralRef(name) => {
                     // Entities of XML itself; a file defines none.
                     let entity = format!("&{};", String::from_utf8_lossy(&name));
-                    let text = unescape(&entity).map_err(quick_xml::Error::from)?;
+                    let text = unescape(&entity).map_err(library::xml)?;
                     self.text.extend_from_slice(text.as_bytes());
                 }
                 Event::DocType(text) if text.contains(&b'[') => {
@@ -148,9 +152,9 @@ fn element(start: &BytesStart<'_>) -> Result<(String, XmlAttributes), FileFault>
     let name = String::from_utf8_lossy(start.local_name().as_ref()).into_owned();
     let mut attributes = BTreeMap::new();
     for attribute in start.attributes() {
-        let attribute = attribute.map_err(quick_xml::Error::from)?;
+        let attribute = attribute.map_err(library::xml)?;
         let value = String::from_utf8_lossy(&attribute.value);
-        let value = unescape(&value).map_err(quick_xml::Error::from)?;
+        let value = unescape(&value).map_err(library::xml)?;
         let key = String::from_utf8_lossy(attribute.key.as_ref()).into_owned();
         attributes.insert(key, value.into_owned());
     }

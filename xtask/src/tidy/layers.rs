@@ -31,10 +31,10 @@ const FACADE: &str = "zvf-catalog zvf-dataset zvf-format zvf-migrate zvf-model z
 /// Layer 4: programs over the façade, which use what it does not re-export directly.
 const ABOVE_FACADE: &str =
     "zvf zvf-catalog zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
-/// Files of Neuroglancer are among the file formats, and folders of Zarr, tables of Arrow and arrays of
-/// NumPy.
-const FILES: &str = "zvf zvf-arrow zvf-codecs zvf-dense zvf-format zvf-model zvf-precomputed \
-    zvf-validate zvf-build zvf-store";
+/// Tables of Arrow and arrays of NumPy are among the tables.
+const TABLES: &str = "zvf zvf-arrow zvf-dense zvf-format zvf-model";
+/// Files of Neuroglancer are among the file formats, and folders of Zarr.
+const FILES: &str = "zvf zvf-arrow zvf-codecs zvf-format zvf-model zvf-precomputed zvf-tables";
 /// Benchmarks use the façade, and the kernels of the layers below.
 const BENCH: &str = "zvf zvf-codecs zvf-dense zvf-format zvf-model zvf-query zvf-validate \
     zvf-build zvf-store";
@@ -87,6 +87,7 @@ const RULES: &[Rule] = &[
     ("zvf-precomputed", "", PRECOMPUTED),
     ("zvf-arrow", ABOVE_FACADE, LIBRARY),
     ("zvf-render", ABOVE_FACADE, LIBRARY),
+    ("zvf-tables", TABLES, LIBRARY),
     ("zvf-files", FILES, LIBRARY),
     ("zvf-python", PYTHON, LIBRARY),
     ("zvf-serve", SERVE, PROGRAM),
@@ -211,6 +212,8 @@ mod tests {
         check("zvf-model", &edge("zvf"), false);
         check("zvf-format", &edge("zvf-model"), false);
         check("zvf", &edge("zvf-store"), true);
+        check("zvf-files", &edge("zvf-tables"), true);
+        check("zvf-tables", &edge("zvf-files"), false);
         check("zvf-files", &edge("zvf-python"), false);
         check("zvf-cli", &edge("zvf-files"), true);
     }

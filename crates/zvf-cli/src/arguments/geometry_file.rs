@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use zvf::{GeometryKind, OutOfBounds};
 use zvf_files::{
-    FileReadOptions, GeometryReadOptions, InputFile, InputFileError, MissingPolicy, Rename,
+    AttributeRename, FileReadOptions, GeometryReadOptions, InputFile, InputFileError, MissingPolicy,
 };
 
 use super::{name_of, named};
@@ -54,7 +54,7 @@ pub struct GeometryReadingArgs {
     /// Needed for a name in a table or npz file that cannot be stored. In tables, also names the
     /// columns `object_id` and `part`: `--rename track=object_id`.
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
-    pub(crate) rename: Vec<Rename>,
+    pub(crate) rename: Vec<AttributeRename>,
     /// Treatment of missing numbers of tables and npz files: refuse the file, or store NaN, which turns
     /// integers into floats.
     #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
@@ -81,9 +81,8 @@ impl GeometryReadingArgs {
 
     /// Returns the options for reading a file of `zvf-files`.
     pub(crate) fn field_reading(&self) -> FileReadOptions {
-        let renames = self.rename.iter();
         let mut options = FileReadOptions::default();
-        options.renames = renames.map(Rename::of_field).collect();
+        options.renames.clone_from(&self.rename);
         options.nan_for_missing = self.missing == MissingPolicy::Nan;
         options
     }
@@ -110,12 +109,12 @@ const OUT_OF_BOUNDS: [(OutOfBounds, &str); 3] = [
     (OutOfBounds::Expand, "expand"),
 ];
 /// Parses `OLD=NEW`; a name in a file may have `=`.
-fn rename(text: &str) -> Result<Rename, String> {
+fn rename(text: &str) -> Result<AttributeRename, String> {
     let split = text
         .rsplit_once('=')
         .filter(|(old, new)| !old.is_empty() && !new.is_empty());
     let (old, new) = split.ok_or("write OLD=NEW, as 'mean FA=mean_fa'")?;
-    Ok(Rename::new(old, new))
+    Ok(AttributeRename::new(old, new))
 }
 
 fn gaps_name(gaps: MissingPolicy) -> &'static str {

@@ -12,6 +12,8 @@ use quick_xml::escape::escape;
 use serde_json::{Value, json};
 use zvf::{Column, NumericColumn, QueryResult, numeric::Kind};
 
+use zvf_tables::values_beside;
+
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     collected::WholeMesh,
@@ -228,16 +230,6 @@ impl GiftiWriter {
     }
 }
 
-/// Returns the file of values beside a surface that has its geometry alone, which is all that Connectome
-/// Workbench opens as a surface: `NAME.shape.gii` for `NAME.surf.gii` and the part `shape`. `None` for
-/// other names, whose files have the values, too.
-pub(crate) fn values_beside(surface: &Path, part: &str) -> Option<PathBuf> {
-    let stem = surface.file_name()?.to_str()?.strip_suffix(".surf.gii")?;
-    Some(surface.with_file_name(format!("{stem}.{part}.gii")))
-}
-
-/// Parts of the names of files with values.
-pub(crate) const PARTS: [&str; 3] = [FUNCTION, LABEL, SHAPE];
 const FUNCTION: &str = "func";
 const LABEL: &str = "label";
 const SHAPE: &str = "shape";

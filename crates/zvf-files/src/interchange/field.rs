@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::StoreDescription;
-use crate::{FileDescription, FileError, FileFault, FileReadOptions, GeometryReader};
 use zvf::Geometry;
-
-use crate::table::{
-    GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, Rename,
+use zvf_tables::{
+    FileError, FileFault, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
+    MissingPolicy, StoreDescription,
 };
+
+use crate::{FileDescription, FileReadOptions, GeometryReader};
 
 /// Opens a file that is read in batches, with the further ones of its pattern.
 ///
@@ -42,7 +42,7 @@ pub(crate) fn read(
         in_memory: u64::MAX,
         nan_for_missing: options.missing == MissingPolicy::Nan,
         axes: options.axes.clone().unwrap_or_default(),
-        renames: options.renames.iter().map(Rename::of_field).collect(),
+        renames: options.renames.clone(),
         ..FileReadOptions::default()
     };
     let mut reader = open_field(file, reading)?;
@@ -53,15 +53,8 @@ pub(crate) fn read(
 
 /// Returns geometry with the description of its file.
 pub fn input_of(of: &FileDescription, geometry: Geometry, files: Vec<PathBuf>) -> GeometryInput {
-    let description = StoreDescription::from(of);
-    GeometryInput {
-        geometry,
-        group_names: std::collections::BTreeMap::default(),
-        axes: description.axis_names(),
-        crs: of.crs.clone(),
-        row_ids: None,
-        description,
-        files,
-        notes: of.notes.clone(),
-    }
+    let mut input = GeometryInput::new(geometry, StoreDescription::from(of));
+    input.files = files;
+    input.notes.clone_from(&of.notes);
+    input
 }

@@ -5,13 +5,13 @@ use std::{
     path::PathBuf,
 };
 
-use crate::ObjectFiles;
-use crate::StoreDescription;
 use zvf::{Column, Links, ObjectGroup, Parts, QueryResult};
+use zvf_tables::{
+    ObjectFiles, OutputFile, ResultWriteError, StoreDescription, WrittenFiles,
+    display::{count_noun, len_u64},
+};
 
 use super::write_one;
-use crate::display::{count_noun, len_u64};
-use crate::table::{OutputFile, ResultWriteError, WrittenFiles};
 
 /// Writes each object of a result to a file of its own.
 ///
@@ -42,10 +42,8 @@ pub(crate) fn write(
         .iter()
         .map(|target| target.path().to_path_buf())
         .collect();
-    let mut written = WrittenFiles {
-        left_out: split.left_out(),
-        ..WrittenFiles::default()
-    };
+    let mut written = WrittenFiles::default();
+    written.left_out = split.left_out();
     let mut seen = HashSet::new();
     for (row, target) in targets.iter().enumerate() {
         let one = write_one(&split.object(row), description, target, &siblings)?;

@@ -2,14 +2,12 @@
 
 use std::fmt;
 
-use crate::StoreDescription;
-use crate::{FileFormat, GroupTables, ResultWriter};
 use zvf::{Column, LevelUse, ObjectGroup, QueryResult};
-
-use crate::{
-    ply::PlyWriter,
-    table::{OutputFile, ResultWriteError, WrittenFiles, consistency, staged::Staged},
+use zvf_tables::{
+    FileFormat, OutputFile, ResultWriteError, Staged, StoreDescription, WrittenFiles, check_result,
 };
+
+use crate::{GroupTables, ResultWriter, ply::PlyWriter};
 
 /// A file that is written in batches.
 pub struct ResultSink {
@@ -75,7 +73,7 @@ impl ResultSink {
     /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
     pub fn write(&mut self, batch: &QueryResult) -> Result<(), ResultWriteError> {
         if batch.first_row == 0 {
-            consistency::check(batch)?;
+            check_result(batch)?;
         }
         match &mut self.target {
             BatchTarget::Field(writer) => Ok(writer.write(batch)?),
@@ -108,12 +106,11 @@ impl ResultSink {
                     columns: tables.group.to_vec(),
                 };
                 let written = writer.finish(&tables)?;
-                WrittenFiles {
-                    files: written.files,
-                    left_out: written.left_out,
-                    notes: written.notes,
-                    ..WrittenFiles::default()
-                }
+                let mut files = WrittenFiles::default();
+                files.files = written.files;
+                files.left_out = written.left_out;
+                files.notes = written.notes;
+                files
             }
             BatchTarget::Ply {
                 writer,

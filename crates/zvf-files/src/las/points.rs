@@ -14,7 +14,7 @@ use laz::{
 };
 
 use super::header::LasHeader;
-use crate::{FileError, FileFault, input::ByteReader};
+use crate::{FileError, FileFault, input::ByteReader, library};
 
 /// Compression of each point by itself, in one chunk.
 const POINT_WISE: u16 = 1;
@@ -111,7 +111,7 @@ fn fault_of(error: laz::LasZipError) -> FileFault {
             error.into()
         }
         laz::LasZipError::IoError(_) => FileFault::Unsupported(DAMAGED),
-        other => FileFault::Laz(other),
+        other => library::laz(other),
     }
 }
 
@@ -128,7 +128,7 @@ fn compression(header: &LasHeader) -> Result<LazVlr, FileFault> {
         .saturating_sub(base.copied().unwrap_or(header.record));
     let extra = u16::try_from(extra).unwrap_or(u16::MAX);
     let expected = LazItemRecordBuilder::default_for_point_format_id(header.format, extra)
-        .map_err(FileFault::Laz)?;
+        .map_err(library::laz)?;
     let items = |items: &[laz::LazItem]| -> Vec<(LazItemType, u16)> {
         let items = items.iter();
         items.map(|item| (item.item_type(), item.size())).collect()

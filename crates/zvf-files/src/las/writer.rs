@@ -21,6 +21,7 @@ use super::{
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     input::length_of,
+    library,
     names::original,
     values::{AxisOrder, numbers, whole},
     writer::{OutputSink, groups_left_out, left_out},
@@ -378,7 +379,7 @@ impl LasWriter {
         let extra = u16::try_from(layout.record.saturating_sub(size)).unwrap_or(u16::MAX);
         let compression = if self.is_compressed {
             let builder = LazVlrBuilder::default().with_point_format(layout.format, extra);
-            let vlr = builder.map_err(FileFault::Laz).map_err(in_file)?.build();
+            let vlr = builder.map_err(library::laz).map_err(in_file)?.build();
             let mut data = Vec::new();
             vlr.write_to(&mut data)
                 .map_err(|source| in_file(source.into()))?;
@@ -421,7 +422,7 @@ impl LasWriter {
         let sink = match compression {
             Some(vlr) => {
                 let compressor = ParLasZipCompressor::new(sink, vlr)
-                    .map_err(FileFault::Laz)
+                    .map_err(library::laz)
                     .map_err(in_file)?;
                 PointSink::Compressed(Box::new(compressor))
             }
@@ -630,7 +631,8 @@ impl ResultWriter for LasWriter {
         let mut sink = match sink {
             PointSink::Plain(sink) => sink,
             PointSink::Compressed(mut sink) => {
-                sink.done().map_err(|source| in_file(source.into()))?;
+                sink.done()
+                    .map_err(|source| in_file(library::laz(source)))?;
                 sink.into_inner()
             }
         };

@@ -22,18 +22,15 @@ use std::{
 
 use zvf::{Parts, QueryResult, numeric::Kind};
 
-use crate::FileFormat;
-use crate::table::{
-    ResultWriteError,
-    output_table::{OutputColumn, axes},
-    staged::Staged,
+use zvf_tables::{
+    FileFormat, OutputColumn, ResultWriteError, Staged, axis_columns, object_data_left_out,
 };
 
 pub(crate) fn write(
     result: &QueryResult,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
-    let mut columns = axes(result)?;
+    let mut columns = axis_columns(result)?;
     if !matches!(columns.len(), 2 | 3) {
         return Err(ResultWriteError::Axes(columns.len()));
     }
@@ -244,7 +241,7 @@ fn left_out(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> Vec<St
             .extend(columns.map(|column| format!("{scope}.{}: not supported by obj", column.name)));
     }
     let name = names.map(|_| format!("object.name: not supported by {}", FileFormat::Obj));
-    let others = crate::table::object_data_left_out(result, FileFormat::Obj);
+    let others = object_data_left_out(result, FileFormat::Obj);
     lines.extend(others.filter(|line| Some(line) != name.as_ref()));
     lines
 }

@@ -19,14 +19,9 @@ use zvf::{
     numeric::{Kind, Value},
 };
 
-use crate::FileFormat;
-use crate::StoreDescription;
-use crate::display::len_u64;
-use crate::table::{
-    OutputTable, ResultWriteError, WrittenFiles,
-    error::FillError,
-    output_table::OutputColumn,
-    staged::{Sink, Staged},
+use zvf_tables::{
+    FileFormat, FillError, OutputColumn, OutputTable, ResultWriteError, Sink, Staged,
+    StoreDescription, WrittenFiles, display::len_u64, level_list,
 };
 
 /// Size in bytes up to which the rows of an element stay in memory.
@@ -157,7 +152,7 @@ impl PlyWriter {
     ) -> Result<WrittenFiles, ResultWriteError> {
         let level = match levels {
             [] => self.level,
-            levels => crate::table::level_list(levels),
+            levels => level_list(levels),
         };
         let types = self.vertices.types();
         let of_links = self.links.types();

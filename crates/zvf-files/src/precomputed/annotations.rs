@@ -10,7 +10,7 @@ use super::{
     records::AnnotationRecords, segments, source::PrecomputedSource,
 };
 use crate::{
-    FileDescription, FileError, FileFault, FileReadOptions, GeometryReader,
+    FileDescription, FileError, FileFault, FileReadOptions, GeometryReader, library,
     names::AttributeNames,
     reader::{PathBatch, ids_of},
 };
@@ -74,7 +74,8 @@ impl AnnotationReader {
         options: &FileReadOptions,
     ) -> Result<Self, FileError> {
         let in_info = |fault: FileFault| fault.of(&source.info_path());
-        let info = AnnotationInfo::parse(&source.info).map_err(|error| in_info(error.into()))?;
+        let info =
+            AnnotationInfo::parse(&source.info).map_err(|error| in_info(library::info(error)))?;
         let kind = match info.kind {
             AnnotationKind::Point => GeometryKind::Points,
             AnnotationKind::Line => GeometryKind::Lines,
@@ -150,7 +151,7 @@ impl AnnotationReader {
         };
         let decoded = self.layout.decode_single(&value, self.relationships);
         let (annotation, related) =
-            decoded.map_err(|error| self.records.error(at, error.into()))?;
+            decoded.map_err(|error| self.records.error(at, library::precomputed(error)))?;
         Ok(Some(RelatedAnnotation {
             id,
             annotation,

@@ -14,6 +14,7 @@ use zvf_precomputed::{ShardFileIndex, ShardingSpec};
 use crate::{
     FileError, FileFault, FilePlace,
     input::{ByteReader, length_of, open_regular},
+    library,
 };
 
 /// Compressed values that unpack to this size or less are always read.
@@ -185,12 +186,12 @@ impl KeyedValues {
             let mut bytes = Vec::new();
             file.take(&mut bytes, spec.index_size(), "the index of the shard")?;
             let index = ShardFileIndex::parse(spec, shard, &bytes)
-                .map_err(|error| in_file(error.into()))?;
+                .map_err(|error| in_file(library::shard(error)))?;
             let length = file.length();
             let number = u32::try_from(self.shards.len()).unwrap_or(u32::MAX);
             let minishards = index.minishards();
             let mut left = length;
-            for (minishard, place) in minishards.map_err(|error| in_file(error.into()))? {
+            for (minishard, place) in minishards.map_err(|error| in_file(library::shard(error)))? {
                 file.seek(place.start.min(length))?;
                 let size = place.end.saturating_sub(place.start);
                 let overlap = || {
@@ -203,7 +204,7 @@ impl KeyedValues {
                 let limit = length.saturating_mul(KEY).max(1 << 20);
                 let entries = index
                     .entries(minishard, &bytes, limit)
-                    .map_err(|error| in_file(error.into()))?;
+                    .map_err(|error| in_file(library::shard(error)))?;
                 self.places
                     .extend(entries.into_iter().map(|entry| KeyedPlace {
                         key: entry.key,
@@ -240,7 +241,7 @@ impl KeyedValues {
         let stored = self.range(&place, place.start, place.size)?;
         let limit = unpacked_limit(place.size, self.limit);
         let value = ShardFileIndex::decode_value(&spec, place.key, stored, limit)
-            .map_err(|error| self.error(at, error.into()))?;
+            .map_err(|error| self.error(at, library::shard(error)))?;
         Ok(Some((place.key, value)))
     }
 

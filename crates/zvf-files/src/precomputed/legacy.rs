@@ -11,7 +11,7 @@ use super::{
     source::PrecomputedSource,
     surface::{FragmentVertex, SurfaceBuilder},
 };
-use crate::{FileError, FileFault, FileReadOptions, whole::WholeReader};
+use crate::{FileError, FileFault, FileReadOptions, library, whole::WholeReader};
 
 /// Reads all meshes of a source by ascending id.
 pub(super) fn open(
@@ -19,7 +19,8 @@ pub(super) fn open(
     options: &FileReadOptions,
 ) -> Result<WholeReader, FileError> {
     let in_info = |fault: FileFault| fault.of(&source.info_path());
-    let info = LegacyMeshInfo::parse(&source.info).map_err(|error| in_info(error.into()))?;
+    let info =
+        LegacyMeshInfo::parse(&source.info).map_err(|error| in_info(library::info(error)))?;
     let limit = options.unpacked;
     let mut manifests = KeyedValues::open(source.folder.clone(), None, ":0", limit)?;
     let mut surface = SurfaceBuilder::new(ModelSpace::of(IDENTITY).map_err(in_info)?);
@@ -27,8 +28,8 @@ pub(super) fn open(
         let Some((segment, value)) = manifests.get(at)? else {
             break;
         };
-        let manifest =
-            LegacyMeshManifest::parse(&value).map_err(|error| manifests.error(at, error.into()))?;
+        let manifest = LegacyMeshManifest::parse(&value)
+            .map_err(|error| manifests.error(at, library::info(error)))?;
         let object = object_of(segment).map_err(|fault| manifests.error(at, fault))?;
         surface.start(object);
         let mut known = BTreeSet::new();
@@ -38,8 +39,8 @@ pub(super) fn open(
             }
             let in_file = |fault: FileFault| fault.of(&manifests.folder().join(name));
             let bytes = read_member(manifests.folder(), name, limit)?;
-            let fragment =
-                LegacyMeshFragment::decode(&bytes).map_err(|error| in_file(error.into()))?;
+            let fragment = LegacyMeshFragment::decode(&bytes)
+                .map_err(|error| in_file(library::precomputed(error)))?;
             let is_one = manifest.fragments.len() == 1;
             let vertices = fragment.positions.iter().map(|position| FragmentVertex {
                 position: position.map(f64::from),

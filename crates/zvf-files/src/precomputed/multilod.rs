@@ -11,7 +11,7 @@ use super::{
     source::PrecomputedSource,
     surface::{FragmentVertex, SurfaceBuilder},
 };
-use crate::{FileError, FileFault, FileReadOptions, input::length_of, whole::WholeReader};
+use crate::{FileError, FileFault, FileReadOptions, input::length_of, library, whole::WholeReader};
 
 /// Triangles that a fragment of any size may have.
 const FEW_TRIANGLES: u64 = 1 << 16;
@@ -24,7 +24,8 @@ pub(super) fn open(
     options: &FileReadOptions,
 ) -> Result<WholeReader, FileError> {
     let in_info = |fault: FileFault| fault.of(&source.info_path());
-    let info = MultilodMeshInfo::parse(&source.info).map_err(|error| in_info(error.into()))?;
+    let info =
+        MultilodMeshInfo::parse(&source.info).map_err(|error| in_info(library::info(error)))?;
     let folder = source.folder.clone();
     let mut values = KeyedValues::open(folder, info.sharding, ".index", options.unpacked)?;
     let mut surface = SurfaceBuilder::new(ModelSpace::of(info.transform).map_err(in_info)?);
@@ -32,8 +33,8 @@ pub(super) fn open(
         let Some((segment, value)) = values.get(at)? else {
             break;
         };
-        let manifest =
-            MultilodManifest::decode(&value).map_err(|error| values.error(at, error.into()))?;
+        let manifest = MultilodManifest::decode(&value)
+            .map_err(|error| values.error(at, library::precomputed(error)))?;
         let object = object_of(segment).map_err(|fault| values.error(at, fault))?;
         surface.start(object);
         let size = manifest.data_size();
@@ -46,7 +47,7 @@ pub(super) fn open(
                 .max(FEW_TRIANGLES);
             let most = u32::try_from(most).unwrap_or(u32::MAX);
             let mesh = QuantizedMesh::decode(&bytes, most)
-                .map_err(|error| values.error(at, error.into()))?;
+                .map_err(|error| values.error(at, library::precomputed(error)))?;
             let fragment = MeshFragment {
                 manifest: &manifest,
                 place,

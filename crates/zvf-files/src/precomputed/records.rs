@@ -13,7 +13,7 @@ use super::{
     keyed::{KeyedValues, names, read_member},
     source::PrecomputedSource,
 };
-use crate::{FileDescription, FileError, FileFault, FilePlace, input::length_of};
+use crate::{FileDescription, FileError, FileFault, FilePlace, input::length_of, library};
 
 /// The annotations of a source by ascending id.
 #[derive(Debug)]
@@ -223,7 +223,7 @@ struct RecordSink {
 
 impl RecordSink {
     fn add(&mut self, cell: &[u8], layout: &RecordLayout) -> Result<(), FileFault> {
-        for record in AnnotationList::split(cell, layout)? {
+        for record in AnnotationList::split(cell, layout).map_err(library::precomputed)? {
             self.file.write_all(record.bytes)?;
             let size = length_of(record.bytes);
             let mut hasher = DefaultHasher::new();

@@ -9,7 +9,9 @@ use super::{
     properties::{original_name, whole},
     source::{PrecomputedSource, document},
 };
-use crate::{FileDescription, FileError, FileFault, names::AttributeNames, values::narrow};
+use crate::{
+    FileDescription, FileError, FileFault, library, names::AttributeNames, values::narrow,
+};
 
 /// Reads the properties of the objects with these ids. `own` is the folder that the document of the
 /// source names.
@@ -24,7 +26,8 @@ pub(super) fn columns(
         return Ok(Vec::new());
     };
     let in_file = |fault: FileFault| fault.of(&folder.join("info"));
-    let properties = SegmentProperties::parse(&bytes).map_err(|error| in_file(error.into()))?;
+    let properties =
+        SegmentProperties::parse(&bytes).map_err(|error| in_file(library::info(error)))?;
     let rows: HashMap<u64, usize> = properties
         .ids
         .iter()

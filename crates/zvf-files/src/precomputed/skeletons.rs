@@ -11,8 +11,8 @@ use super::{
     source::PrecomputedSource,
 };
 use crate::{
-    FileDescription, FileError, FileFault, FileReadOptions, names::AttributeNames, values::narrow,
-    whole::WholeReader,
+    FileDescription, FileError, FileFault, FileReadOptions, library, names::AttributeNames,
+    values::narrow, whole::WholeReader,
 };
 
 /// Reads all skeletons of a source by ascending id.
@@ -21,7 +21,7 @@ pub(super) fn open(
     options: &FileReadOptions,
 ) -> Result<WholeReader, FileError> {
     let in_info = |fault: FileFault| fault.of(&source.info_path());
-    let info = SkeletonInfo::parse(&source.info).map_err(|error| in_info(error.into()))?;
+    let info = SkeletonInfo::parse(&source.info).map_err(|error| in_info(library::info(error)))?;
     let space = ModelSpace::of(info.transform).map_err(in_info)?;
     let folder = source.folder.clone();
     let mut values = KeyedValues::open(folder, info.sharding, "", options.unpacked)?;
@@ -45,7 +45,7 @@ pub(super) fn open(
             break;
         };
         let skeleton = Skeleton::decode(&value, &info.vertex_attributes)
-            .map_err(|error| values.error(at, error.into()))?;
+            .map_err(|error| values.error(at, library::precomputed(error)))?;
         let object = object_of(segment).map_err(|fault| values.error(at, fault))?;
         objects.push(object);
         owners.resize(

@@ -64,7 +64,7 @@ impl<'a> OutputTable<'a> {
 
     /// Returns the table of the vertices of a batch, before which the result has
     /// `first_part` paths.
-    pub(crate) fn vertices_after(
+    pub fn vertices_after(
         result: &'a QueryResult,
         first_part: i64,
     ) -> Result<Self, ResultWriteError> {
@@ -127,7 +127,7 @@ impl<'a> OutputTable<'a> {
     }
 
     /// Returns the table of group members; `None` without members.
-    pub(crate) fn groups(result: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
+    pub fn groups(result: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
         let mut groups = Vec::new();
         let mut members = Vec::new();
         for group in &result.groups {
@@ -201,7 +201,7 @@ impl<'a> OutputTable<'a> {
 
 impl<'a> OutputColumn<'a> {
     /// Creates a column of an attribute.
-    pub(crate) fn of(name: String, column: &'a Column) -> Result<Self, ResultWriteError> {
+    pub fn of(name: String, column: &'a Column) -> Result<Self, ResultWriteError> {
         let cells = match &column.values {
             ColumnValues::Numeric(rows) => {
                 let view = rows.view();
@@ -234,7 +234,7 @@ impl<'a> OutputColumn<'a> {
     }
 
     /// Returns the name of a channel, for formats with one column per channel.
-    pub(crate) fn header(&self, channel: usize) -> String {
+    pub fn header(&self, channel: usize) -> String {
         match self.channels() {
             1 => self.name.clone(),
             _ => format!("{}[{channel}]", self.name),
@@ -242,7 +242,7 @@ impl<'a> OutputColumn<'a> {
     }
 
     /// Returns whether rows may be null.
-    pub(crate) fn may_miss(&self) -> bool {
+    pub fn may_miss(&self) -> bool {
         self.missing.is_some()
     }
 
@@ -253,7 +253,7 @@ impl<'a> OutputColumn<'a> {
     }
 
     /// Returns a number, widened; `None` past the end and for text.
-    pub(crate) fn value(&self, row: usize, channel: usize) -> Option<Value> {
+    pub fn value(&self, row: usize, channel: usize) -> Option<Value> {
         match &self.cells {
             OutputCells::Numbers { rows, first, .. } => {
                 let column = first.checked_add(channel)?;
@@ -278,7 +278,7 @@ impl<'a> OutputColumn<'a> {
     }
 
     /// Returns the type of numbers; `None` for text.
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    pub fn kind(&self) -> Option<Kind> {
         match &self.cells {
             OutputCells::Numbers { rows, .. } => Some(rows.dtype().kind()),
             OutputCells::Integers { .. } => Some(Kind::Int64),
@@ -319,7 +319,7 @@ fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
 }
 
 /// Returns one column per axis.
-pub(crate) fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, ResultWriteError> {
+pub fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, ResultWriteError> {
     let rows = result
         .positions
         .view()

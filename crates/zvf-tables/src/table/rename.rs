@@ -5,42 +5,17 @@ use std::path::Path;
 
 use crate::AttributeRename;
 
-/// A new name for an attribute.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Rename {
-    /// Name in the file, with or without a scope, as `vertex.NAME`.
-    pub old: String,
-    /// Name in the store.
-    pub new: String,
-}
-
-impl Rename {
-    /// Returns the new name for a file of `zvf-files`.
-    pub fn of_field(&self) -> AttributeRename {
-        AttributeRename::new(&self.old, &self.new)
-    }
-
-    /// Creates a new name for an attribute.
-    pub fn new(old: &str, new: &str) -> Self {
-        Self {
-            old: old.to_owned(),
-            new: new.to_owned(),
-        }
-    }
-}
-
 /// The renames of a file, and which of them have matched an attribute.
 #[derive(Debug)]
 pub(crate) struct Renaming<'r> {
-    renames: &'r [Rename],
+    renames: &'r [AttributeRename],
     is_used: Vec<bool>,
     /// Names of all attributes of the file.
     names: Vec<String>,
 }
 
 impl<'r> Renaming<'r> {
-    pub(crate) fn new(renames: &'r [Rename]) -> Self {
+    pub(crate) fn new(renames: &'r [AttributeRename]) -> Self {
         Self {
             renames,
             is_used: vec![false; renames.len()],

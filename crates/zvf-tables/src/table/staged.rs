@@ -17,10 +17,11 @@ use super::{
 };
 
 /// The writer of a file.
-pub(crate) type Sink<'a> = BufWriter<CancellableFile<'a>>;
+pub type Sink<'a> = BufWriter<CancellableFile<'a>>;
 
 /// A file whose writes fail after a cancellation.
-pub(crate) struct CancellableFile<'a> {
+#[derive(Debug)]
+pub struct CancellableFile<'a> {
     file: &'a mut File,
     cancellation: &'a Cancellation,
 }
@@ -52,7 +53,8 @@ fn check(cancellation: &Cancellation) -> io::Result<()> {
 
 /// Files under temporary names in their target folder. Dropping the value removes files that were
 /// not [published](Self::publish).
-pub(crate) struct Staged {
+#[derive(Debug)]
+pub struct Staged {
     target: PathBuf,
     files: Vec<(NamedTempFile, PathBuf)>,
     /// Files that the result does not have; those of an earlier result are removed.
@@ -61,7 +63,8 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    pub(crate) fn new(target: &Path) -> Self {
+    /// Creates files of which `target` is the requested one.
+    pub fn new(target: &Path) -> Self {
         Self {
             target: target.to_path_buf(),
             files: Vec::new(),
@@ -71,7 +74,7 @@ impl Staged {
     }
 
     /// Files that can be cancelled.
-    pub(crate) fn of_output(file: &OutputFile) -> Self {
+    pub fn of_output(file: &OutputFile) -> Self {
         Self {
             cancellation: file.cancellation().clone(),
             ..Self::new(file.path())
@@ -79,7 +82,11 @@ impl Staged {
     }
 
     /// Writes the requested file.
-    pub(crate) fn write(
+    ///
+    /// # Errors
+    ///
+    /// [`ResultWriteError`] of `fill`, or if the file cannot be created or written.
+    pub fn write(
         &mut self,
         fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
     ) -> Result<(), ResultWriteError> {
@@ -153,7 +160,11 @@ impl Staged {
 
     /// Removes the files of an earlier result that this one does not have, and gives the files
     /// their names, the requested one last: if it exists, all of them do.
-    pub(crate) fn publish(self) -> Result<WrittenFiles, ResultWriteError> {
+    ///
+    /// # Errors
+    ///
+    /// [`ResultWriteError`] if a file cannot be removed or renamed, or after a cancellation.
+    pub fn publish(self) -> Result<WrittenFiles, ResultWriteError> {
         check(&self.cancellation).map_err(|source| ResultWriteError::File {
             path: self.target.clone(),
             source,

@@ -17,7 +17,7 @@ thread_local! {
 /// Runs a decoder of the file at `path`. A panic becomes an error that names the file.
 ///
 /// The libraries for Arrow and Parquet check the structure of a file, but not every number in it.
-pub(crate) fn contained<T>(
+pub fn contained<T>(
     path: &Path,
     decode: impl FnOnce() -> Result<T, GeometryReadError>,
 ) -> Result<T, GeometryReadError> {

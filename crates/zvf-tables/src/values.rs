@@ -10,7 +10,7 @@ use zvf::{
 use crate::FileFault;
 
 /// Converts numbers to 64-bit floats; `None` for complex numbers.
-pub(crate) fn to_f64(column: &NumericColumn) -> Option<Vec<f64>> {
+pub fn to_f64(column: &NumericColumn) -> Option<Vec<f64>> {
     match column.kind {
         Kind::Float64 => column.to_vec::<f64>(),
         Kind::Float32 => Some(column.to_vec::<f32>()?.into_iter().map(f64::from).collect()),
@@ -26,10 +26,10 @@ pub(crate) fn to_f64(column: &NumericColumn) -> Option<Vec<f64>> {
 }
 
 /// Integers up to here are exact as 64-bit floats.
-pub(crate) const EXACT_INTEGERS: u64 = 1 << 53;
+pub const EXACT_INTEGERS: u64 = 1 << 53;
 
 /// Returns integers of any type.
-pub(crate) fn integers_of(column: &NumericColumn) -> Vec<i128> {
+pub fn integers_of(column: &NumericColumn) -> Vec<i128> {
     let size = column.kind.size();
     let is_signed = column.kind.name().starts_with('i');
     let number = |bytes: &[u8]| {
@@ -44,7 +44,7 @@ pub(crate) fn integers_of(column: &NumericColumn) -> Vec<i128> {
 }
 
 /// Returns whether float64 may round an integer of a row that has a value.
-pub(crate) fn has_rounded_integers(numbers: &NumericColumn, is_missing: &[bool]) -> bool {
+pub fn has_rounded_integers(numbers: &NumericColumn, is_missing: &[bool]) -> bool {
     if !numbers.kind.name().contains("int") {
         return false;
     }
@@ -55,7 +55,7 @@ pub(crate) fn has_rounded_integers(numbers: &NumericColumn, is_missing: &[bool])
 }
 
 /// Returns the first number that is not finite.
-pub(crate) fn not_finite(column: &NumericColumn) -> Option<f64> {
+pub fn not_finite(column: &NumericColumn) -> Option<f64> {
     let bytes = column.bytes.as_slice();
     match column.kind {
         Kind::Float32 => {
@@ -78,7 +78,7 @@ pub(crate) fn not_finite(column: &NumericColumn) -> Option<f64> {
 }
 
 /// Converts numbers to the nearest 32-bit floats, as bytes. Bits of 32-bit floats are kept.
-pub(crate) fn to_f32_bytes(column: &NumericColumn) -> Option<Vec<u8>> {
+pub fn to_f32_bytes(column: &NumericColumn) -> Option<Vec<u8>> {
     if column.kind == Kind::Float32 {
         return Some(column.bytes.clone());
     }
@@ -97,7 +97,7 @@ pub(crate) fn to_f32_bytes(column: &NumericColumn) -> Option<Vec<u8>> {
     clippy::cast_possible_truncation,
     reason = "std rounds an f64 to an f32 in no other way"
 )]
-pub(crate) fn narrow(value: f64) -> f32 {
+pub fn narrow(value: f64) -> f32 {
     value as f32
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn narrow(value: f64) -> f32 {
     clippy::cast_possible_truncation,
     reason = "the number is in the range of an i32"
 )]
-pub(crate) fn whole(value: f64) -> Option<i32> {
+pub fn whole(value: f64) -> Option<i32> {
     let value = value.round();
     let is_inside = value >= f64::from(i32::MIN) && value <= f64::from(i32::MAX);
     is_inside.then_some(value as i32)
@@ -118,7 +118,7 @@ pub(crate) fn whole(value: f64) -> Option<i32> {
 /// # Errors
 ///
 /// [`FileFault::CoordinateRange`] if that is infinite.
-pub(crate) fn narrow_coordinate(value: f64, format: &'static str) -> Result<f32, FileFault> {
+pub fn narrow_coordinate(value: f64, format: &'static str) -> Result<f32, FileFault> {
     let near = narrow(value);
     if near.is_finite() {
         return Ok(near);
@@ -127,18 +127,18 @@ pub(crate) fn narrow_coordinate(value: f64, format: &'static str) -> Result<f32,
 }
 
 /// Returns the number of coordinates that 32-bit floats do not hold exactly.
-pub(crate) fn rounded_coordinates<'a>(coordinates: impl IntoIterator<Item = &'a f64>) -> usize {
+pub fn rounded_coordinates<'a>(coordinates: impl IntoIterator<Item = &'a f64>) -> usize {
     let is_rounded = |value: &&f64| (f64::from(narrow(**value)) - **value).abs() > 0.0;
     coordinates.into_iter().filter(is_rounded).count()
 }
 
 /// Returns the line about rounded coordinates, if there are any.
-pub(crate) fn rounded_left_out(count: usize) -> Option<String> {
+pub fn rounded_left_out(count: usize) -> Option<String> {
     (count > 0).then(|| format!("{count} coordinates are rounded to float32"))
 }
 
 /// Returns whether 32-bit floats hold all values of a kind.
-pub(crate) fn fits_f32(kind: Kind) -> bool {
+pub fn fits_f32(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::Bool
@@ -152,7 +152,7 @@ pub(crate) fn fits_f32(kind: Kind) -> bool {
 }
 
 /// Returns the numbers of a column with NaN where it has no value; `None` for text.
-pub(crate) fn numbers(column: &Column) -> Option<Cow<'_, NumericColumn>> {
+pub fn numbers(column: &Column) -> Option<Cow<'_, NumericColumn>> {
     let ColumnValues::Numeric(values) = &column.values else {
         return None;
     };
@@ -170,7 +170,7 @@ pub(crate) fn numbers(column: &Column) -> Option<Cow<'_, NumericColumn>> {
 
 /// Order in which coordinates of a result are written: axes named x, y and z first.
 #[derive(Clone, Debug)]
-pub(crate) struct AxisOrder {
+pub struct AxisOrder {
     /// Channels of x, y and z; `None` for a z that the store lacks.
     channels: [Option<usize>; 3],
 }
@@ -181,7 +181,7 @@ impl AxisOrder {
     /// # Errors
     ///
     /// [`FileFault::Result`] for other numbers of axes than 2 and 3.
-    pub(crate) fn of(result: &QueryResult, format: &'static str) -> Result<Self, FileFault> {
+    pub fn of(result: &QueryResult, format: &'static str) -> Result<Self, FileFault> {
         let names: Vec<&str> = result.axes.iter().map(String::as_str).collect();
         Self::of_names(&names).ok_or(FileFault::Result {
             format,
@@ -191,7 +191,7 @@ impl AxisOrder {
     }
 
     /// Finds the channels of x, y and z among axes; `None` for other numbers of axes than 2 and 3.
-    pub(crate) fn of_names(axes: &[&str]) -> Option<Self> {
+    pub fn of_names(axes: &[&str]) -> Option<Self> {
         let count = axes.len();
         if !matches!(count, 2 | 3) {
             return None;
@@ -210,7 +210,7 @@ impl AxisOrder {
     }
 
     /// Returns x, y and z of a vertex.
-    pub(crate) fn point(&self, row: &[f64]) -> [f64; 3] {
+    pub fn point(&self, row: &[f64]) -> [f64; 3] {
         let at = |channel: usize| row.get(channel).copied().unwrap_or(0.0);
         self.channels.map(|channel| channel.map_or(0.0, at))
     }
@@ -220,7 +220,7 @@ impl AxisOrder {
     /// # Errors
     ///
     /// [`FileFault::Coordinates`] for complex numbers.
-    pub(crate) fn rows(&self, positions: &NumericColumn) -> Result<Vec<[f64; 3]>, FileFault> {
+    pub fn rows(&self, positions: &NumericColumn) -> Result<Vec<[f64; 3]>, FileFault> {
         if self.are_in_order() && positions.width == 3 {
             let bytes = &positions.bytes;
             match positions.kind {
@@ -242,13 +242,13 @@ impl AxisOrder {
     }
 
     /// Returns whether the coordinates are written as they are stored.
-    pub(crate) fn are_in_order(&self) -> bool {
+    pub fn are_in_order(&self) -> bool {
         self.channels == [Some(0), Some(1), Some(2)]
     }
 }
 
 /// Returns whether the shortest text of the nearest float32 is this number.
-pub(crate) fn is_float32(text: &str, number: f64) -> bool {
+pub fn is_float32(text: &str, number: f64) -> bool {
     let near = narrow(number);
     near.is_finite() && (is_alone(text, near.abs()) || near.to_string().parse() == Ok(number))
 }

@@ -6,7 +6,7 @@ use super::ResultWriteError;
 
 /// Checks that columns have one row per item, that dictionary codes have a word, and that parts
 /// and links refer to existing vertices.
-pub(crate) fn check(result: &QueryResult) -> Result<(), ResultWriteError> {
+pub fn check(result: &QueryResult) -> Result<(), ResultWriteError> {
     let vertices = result.positions.len();
     if result.positions.view().is_none() {
         return Err(ResultWriteError::Broken("positions end inside a row"));

@@ -105,3 +105,17 @@ fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), F
     writer.close()?;
     Ok(())
 }
+
+/// Returns whether a Parquet file has a column of geometry. Reads the end of the file.
+#[cfg(feature = "geoparquet")]
+pub fn is_geoparquet(path: &Path) -> bool {
+    let read = || {
+        let file = File::open(path).ok()?;
+        let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
+            .parse_and_finish(&file)
+            .ok()?;
+        let pairs = metadata.file_metadata().key_value_metadata()?;
+        pairs.iter().any(|pair| pair.key == "geo").then_some(())
+    };
+    std::panic::catch_unwind(read).ok().flatten().is_some()
+}

@@ -3,16 +3,16 @@
 use zvf::Column;
 use zvf_model::layout::FRAGMENT_OWNERS;
 
-use super::{read_description, read_table};
 use crate::{
-    FileFormat, StoreDescription, npz,
+    AttributeRename, FileFormat, StoreDescription, npz,
     table::{
-        ColumnError, GeometryReadError, InputFile, MissingPolicy, Rename, TableReadOptions,
+        ColumnError, GeometryReadError, InputFile, MissingPolicy, TableReadOptions,
         column::{FileColumn, NullPolicy, attribute},
         has_scope,
         input_table::{AXES, rename_columns},
         rename::Renaming,
     },
+    table_files::{read_description, read_table},
 };
 
 /// The key of a table.
@@ -98,7 +98,7 @@ pub fn read_keyed(
     file: &InputFile,
     key: Option<TableKey>,
     missing: MissingPolicy,
-    renames: &[Rename],
+    renames: &[AttributeRename],
 ) -> Result<KeyedTable, GeometryReadError> {
     keyed(file, key, columns(file, missing)?, renames)
 }
@@ -122,7 +122,7 @@ fn keyed(
     file: &InputFile,
     key: Option<TableKey>,
     read: FileColumns,
-    renames: &[Rename],
+    renames: &[AttributeRename],
 ) -> Result<KeyedTable, GeometryReadError> {
     let FileColumns {
         mut columns,

@@ -10,10 +10,21 @@ use std::{
     },
 };
 
-use crate::{FileFormat, ObjectFiles, gifti};
+use crate::{FileFormat, ObjectFiles};
 
 /// Parts of the file names of the tables beside that of the vertices.
 pub(crate) const SIDECARS: [&str; 4] = ["links", "objects", "groups", "group_attributes"];
+
+/// Parts of the names of GIFTI files with the values of a surface.
+const SURFACE_VALUES: [&str; 3] = ["func", "label", "shape"];
+
+/// Returns the file of values beside a surface that has its geometry alone, which is all that Connectome
+/// Workbench opens as a surface: `NAME.shape.gii` for `NAME.surf.gii` and the part `shape`. `None` for
+/// other names, whose files have the values, too.
+pub fn values_beside(surface: &Path, part: &str) -> Option<PathBuf> {
+    let stem = surface.file_name()?.to_str()?.strip_suffix(".surf.gii")?;
+    Some(surface.with_file_name(format!("{stem}.{part}.gii")))
+}
 
 /// A file to write, in an existing folder.
 #[derive(Clone, Debug)]
@@ -76,10 +87,7 @@ impl OutputFile {
 
     /// Checks that the files beside this one that a result replaces or removes belong to an earlier
     /// result: there are none unless this file exists. `siblings` may exist in any case.
-    pub(crate) fn check_sidecars(
-        &self,
-        siblings: &HashSet<PathBuf>,
-    ) -> Result<(), OutputFileError> {
+    pub fn check_sidecars(&self, siblings: &HashSet<PathBuf>) -> Result<(), OutputFileError> {
         let target = self.published();
         let tables = matches!(
             self.format,
@@ -91,9 +99,9 @@ impl OutputFile {
             .map(|part| sidecar(&target, part));
         let description =
             (self.format == FileFormat::Csv).then(|| target.with_extension("metadata.json"));
-        let values = gifti::PARTS
+        let values = SURFACE_VALUES
             .into_iter()
-            .filter_map(|part| gifti::values_beside(&target, part));
+            .filter_map(|part| values_beside(&target, part));
         let mut found = tables
             .chain(description)
             .chain(values)
@@ -105,7 +113,7 @@ impl OutputFile {
     }
 
     /// Returns the path of the complete file.
-    pub(crate) fn published(&self) -> PathBuf {
+    pub fn published(&self) -> PathBuf {
         match &self.destination {
             Some(folder) => folder.join(self.path.file_name().unwrap_or_default()),
             None => self.path.clone(),
@@ -120,7 +128,7 @@ impl OutputFile {
     }
 
     /// Returns a file of the same format at another path.
-    pub(crate) fn at(&self, path: PathBuf) -> Self {
+    pub fn at(&self, path: PathBuf) -> Self {
         Self {
             path,
             ..self.clone()

@@ -8,9 +8,9 @@ use crate::values::{narrow, to_f32_bytes, to_f64};
 
 /// A unit of length, which is a power of ten of the metre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LengthUnit {
+pub struct LengthUnit {
     /// Full name, as in OME-Zarr.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Exponent to base ten of the size in metres.
     exponent: i32,
     /// Abbreviations. The case of their letters matters: `Mm` is a megametre, and `mm` a millimetre.
@@ -20,14 +20,14 @@ pub(crate) struct LengthUnit {
 }
 
 /// The unit of skeletons in SWC files.
-pub(crate) const MICROMETER: LengthUnit = LengthUnit {
+pub const MICROMETER: LengthUnit = LengthUnit {
     name: "micrometer",
     exponent: -6,
     symbols: &["um", "µm", "μm"],
     words: &["micron"],
 };
 /// The unit of tractograms and surfaces.
-pub(crate) const MILLIMETER: LengthUnit = LengthUnit {
+pub const MILLIMETER: LengthUnit = LengthUnit {
     name: "millimeter",
     exponent: -3,
     symbols: &["mm"],
@@ -35,7 +35,7 @@ pub(crate) const MILLIMETER: LengthUnit = LengthUnit {
 };
 
 /// Known units. The first is that of other scales in precomputed data.
-pub(crate) const LENGTH_UNITS: [LengthUnit; 9] = [
+pub const LENGTH_UNITS: [LengthUnit; 9] = [
     LengthUnit::new("nanometer", -9, &["nm"]),
     MICROMETER,
     MILLIMETER,
@@ -62,7 +62,7 @@ impl LengthUnit {
 
     /// Returns the unit of a name or an abbreviation, in the singular or the plural; `None` if it is
     /// not known.
-    pub(crate) fn of(name: &str) -> Option<Self> {
+    pub fn of(name: &str) -> Option<Self> {
         let symbol = name.trim();
         let lower = symbol.to_lowercase();
         let singular = lower.strip_suffix('s').filter(|text| text.len() > 3);
@@ -76,24 +76,24 @@ impl LengthUnit {
     }
 
     /// Returns the unit of coordinates along an axis of space; `None` if it has none that is known.
-    pub(crate) fn of_axis(axis: &AxisSpec) -> Option<Self> {
+    pub fn of_axis(axis: &AxisSpec) -> Option<Self> {
         // In an axis of time, `m` may stand for minutes.
         let unit = axis.unit.as_deref().filter(|_| axis.kind == "space");
         Self::of(unit?)
     }
 
     /// Returns the size in metres.
-    pub(crate) fn metres(self) -> f64 {
+    pub fn metres(self) -> f64 {
         LengthFactor::of_exponent(self.exponent).apply(1.0)
     }
 
     /// Returns the factor of lengths in this unit that are expressed in another one.
-    pub(crate) fn in_unit(self, other: Self) -> LengthFactor {
+    pub fn in_unit(self, other: Self) -> LengthFactor {
         LengthFactor::of_exponent(self.exponent.saturating_sub(other.exponent))
     }
 
     /// Returns the name in messages.
-    pub(crate) fn plural(self) -> String {
+    pub fn plural(self) -> String {
         format!("{}s", self.name.replace("meter", "metre"))
     }
 }
@@ -101,13 +101,14 @@ impl LengthUnit {
 /// A power of ten by which lengths are multiplied. Negative powers are not exact in binary, so
 /// lengths are divided by positive ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct LengthFactor {
+pub struct LengthFactor {
     multiplier: f64,
     divisor: f64,
 }
 
 impl LengthFactor {
-    pub(crate) const ONE: Self = Self {
+    /// The factor of a unit in itself.
+    pub const ONE: Self = Self {
         multiplier: 1.0,
         divisor: 1.0,
     };
@@ -127,7 +128,7 @@ impl LengthFactor {
     }
 
     /// Multiplies a length.
-    pub(crate) fn apply(self, length: f64) -> f64 {
+    pub fn apply(self, length: f64) -> f64 {
         length * self.multiplier / self.divisor
     }
 }
@@ -180,7 +181,7 @@ pub fn convert_lengths(column: &mut NumericColumn, conversions: &[LengthConversi
 }
 
 /// Multiplies the numbers of each row by factors, as [`convert_lengths`] does.
-pub(crate) fn scale(column: &mut NumericColumn, factors: &[LengthFactor]) {
+pub fn scale(column: &mut NumericColumn, factors: &[LengthFactor]) {
     if factors.iter().all(|factor| *factor == LengthFactor::ONE) {
         return;
     }

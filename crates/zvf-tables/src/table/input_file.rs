@@ -31,7 +31,7 @@ impl InputFile {
         // Most writers name tables with geometry like other tables.
         #[cfg(feature = "geoparquet")]
         let named = match named {
-            Some(FileFormat::Parquet) if crate::geoparquet::is_geoparquet(&path) => {
+            Some(FileFormat::Parquet) if crate::parquet::is_geoparquet(&path) => {
                 Some(FileFormat::GeoParquet)
             }
             other => other,

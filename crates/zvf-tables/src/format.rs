@@ -1,13 +1,15 @@
 //! The formats by name.
 
-use std::{fmt, fs, path::Path};
+use std::{
+    fmt,
+    fs::{self, File},
+    io::Read,
+    path::Path,
+};
 
 use serde_json::Value;
 
-use crate::{
-    folder_array::is_group_with,
-    length::{LengthUnit, MICROMETER, MILLIMETER},
-};
+use crate::length::{LengthUnit, MICROMETER, MILLIMETER};
 
 /// Endings of the names of surfaces of `FreeSurfer`.
 const SURFACES: [&str; 8] = [
@@ -205,7 +207,7 @@ impl FileFormat {
         if entries.any(is_swc) {
             return Some(Self::Swc);
         }
-        if is_group_with(path, "geff") {
+        if is_geff(path) {
             return Some(Self::Geff);
         }
         is_precomputed(path).then_some(Self::Precomputed)
@@ -247,7 +249,7 @@ impl FileFormat {
 
     /// Returns the line that reports that the format does not hold a coordinate reference system.
     /// Frames that formats imply, as that of tractograms, are no loss.
-    pub(crate) fn crs_left_out(self, crs: Option<&Value>) -> Option<String> {
+    pub fn crs_left_out(self, crs: Option<&Value>) -> Option<String> {
         let crs = crs.filter(|crs| crs.get("frame").is_none() && !crs.is_null());
         let is_lost = !self.is_interchange() && !self.facts().holds_crs && crs.is_some();
         is_lost.then(|| format!("coordinate reference system: not supported by {self}"))
@@ -264,7 +266,7 @@ impl FileFormat {
     }
 
     /// Returns the unit of coordinates that the format implies; `None` for formats of any unit.
-    pub(crate) fn length_unit(self) -> Option<LengthUnit> {
+    pub fn length_unit(self) -> Option<LengthUnit> {
         self.facts().unit
     }
 
@@ -277,6 +279,27 @@ impl FileFormat {
     pub fn header_name(self) -> &'static str {
         self.facts().header.unwrap_or_else(|| self.extension())
     }
+}
+
+/// Upper bound on the size in bytes of the document of a group.
+const DOCUMENT: u64 = 16 << 20;
+
+/// Returns whether a folder is a group of Zarr with the attribute `geff`.
+fn is_geff(folder: &Path) -> bool {
+    let documents = [("zarr.json", "/attributes/geff"), (".zattrs", "/geff")];
+    let mut documents = documents
+        .map(|(name, key)| (folder.join(name), key))
+        .into_iter();
+    let Some((path, key)) = documents.find(|(path, _)| path.is_file()) else {
+        return false;
+    };
+    let read = || {
+        let mut bytes = Vec::new();
+        let file = File::open(path).ok()?;
+        file.take(DOCUMENT).read_to_end(&mut bytes).ok()?;
+        serde_json::from_slice::<Value>(&bytes).ok()
+    };
+    read().is_some_and(|document| document.pointer(key).is_some())
 }
 
 /// Returns whether a folder has an `info` document, or a folder that has one.
@@ -295,7 +318,7 @@ impl fmt::Display for FileFormat {
 }
 
 /// Lists extensions, with `or` before the last one.
-pub(crate) fn extensions(formats: impl Fn(FileFormat) -> bool) -> String {
+pub fn extensions(formats: impl Fn(FileFormat) -> bool) -> String {
     let names: Vec<String> = FileFormat::ALL
         .into_iter()
         .filter(|format| formats(*format))

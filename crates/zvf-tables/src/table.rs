@@ -22,9 +22,8 @@ pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWr
 pub use input_file::{InputFile, InputFileError};
 pub use output_file::{Cancellation, OutputFile, OutputFileError};
 pub use output_table::{OutputColumn, OutputTable};
-pub use rename::Rename;
 
-use crate::{FileFormat, StoreDescription};
+use crate::{AttributeRename, FileFormat, StoreDescription};
 use column::NullPolicy;
 
 /// Options for reading a file of geometry.
@@ -40,7 +39,7 @@ pub struct GeometryReadOptions {
     /// Treatment of missing numbers.
     pub missing: MissingPolicy,
     /// New names for attributes.
-    pub renames: Vec<Rename>,
+    pub renames: Vec<AttributeRename>,
     /// Treatment of row ids.
     pub row_ids: RowIdPolicy,
     /// Attributes of fragments that differ within an object have a value for each fragment, which all of
@@ -110,7 +109,23 @@ pub struct GeometryInput {
     pub notes: Vec<String>,
 }
 
-/// Files written by [`write()`](crate::write()).
+impl GeometryInput {
+    /// Creates geometry with the description of the store that its file describes.
+    pub fn new(geometry: Geometry, description: StoreDescription) -> Self {
+        Self {
+            geometry,
+            group_names: BTreeMap::new(),
+            axes: description.axis_names(),
+            crs: description.crs.clone(),
+            row_ids: None,
+            description,
+            files: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Files written by the function of that name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenFiles {
@@ -121,7 +136,7 @@ pub struct WrittenFiles {
     /// Remarks for readers of the files, one line each.
     pub notes: Vec<String>,
     /// Files that a result of this format may have and this one does not.
-    pub(crate) absent: Vec<PathBuf>,
+    pub absent: Vec<PathBuf>,
 }
 
 /// Returns whether the name of a column says what it is an attribute of, as `vertex.fa` does.
@@ -142,13 +157,13 @@ pub(crate) fn level_names(result: &QueryResult) -> String {
 }
 
 /// Returns the levels of a result in the order of their rows, as text.
-pub(crate) fn level_list(levels: &[LevelUse]) -> String {
+pub fn level_list(levels: &[LevelUse]) -> String {
     let levels = levels.iter().map(|used| used.level.to_string());
     levels.collect::<Vec<_>>().join(",")
 }
 
 /// Lists the object attributes and groups of a result, which rendering formats cannot hold.
-pub(crate) fn object_data_left_out(
+pub fn object_data_left_out(
     result: &QueryResult,
     format: FileFormat,
 ) -> impl Iterator<Item = String> + '_ {

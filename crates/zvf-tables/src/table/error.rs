@@ -567,9 +567,12 @@ pub enum ResultWriteError {
     Parquet(#[from] ::parquet::errors::ParquetError),
 }
 
-/// An error of writing a file. [`Staged`] adds the path.
-pub(crate) enum FillError {
+/// An error of writing a file. [`Staged`](crate::Staged) adds the path.
+#[derive(Debug)]
+pub enum FillError {
+    /// The file cannot be written.
     Io(io::Error),
+    /// The result cannot be written.
     Write(ResultWriteError),
 }
 

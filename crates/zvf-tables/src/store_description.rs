@@ -26,7 +26,8 @@ use serde_json::{Map, Value, json};
 use zvf::{AttributeDeclarations, AxisSpec, Column, Design, Scope, WindingOrder};
 use zvf_model::grid::Bounds;
 
-use crate::{FileDescription, FileHeader};
+/// Header of a file, as attributes of `headers/<format>` in a store.
+pub type FileHeader = Map<String, Value>;
 
 /// Description of the store that a result comes from: everything of a file that is not a row. Formats
 /// of a field take the axes, the coordinate reference system and their header from it.
@@ -181,7 +182,7 @@ impl StoreDescription {
     }
 
     /// Returns the names of the axes; `None` if the description has no axes.
-    pub(crate) fn axis_names(&self) -> Option<Vec<String>> {
+    pub fn axis_names(&self) -> Option<Vec<String>> {
         let names = self.axes.iter().map(|axis| axis.name.clone());
         (!self.axes.is_empty()).then(|| names.collect())
     }
@@ -237,20 +238,6 @@ impl StoreDescription {
             && let Some(declared) = attributes.remove(old)
         {
             attributes.insert(new.to_owned(), declared);
-        }
-    }
-}
-
-impl From<&FileDescription> for StoreDescription {
-    fn from(of: &FileDescription) -> Self {
-        let name = of.format.header_name().to_owned();
-        Self {
-            geometry: of.kind.name().to_owned(),
-            axes: of.axes.clone(),
-            crs: of.crs.clone(),
-            attributes: of.attributes.clone(),
-            headers: BTreeMap::from([(name, of.header.clone())]),
-            ..Self::default()
         }
     }
 }

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use zvf::{ColumnValues, NumericColumn};
 
 use super::{
-    ColumnError, GeometryReadError, GeometryReadOptions, Rename, StoreDescription,
+    ColumnError, GeometryReadError, GeometryReadOptions, StoreDescription,
     arrays::{InputGroup, InputLinks, InterchangeArrays},
     column::{FileColumn, join_channels},
 };
-use crate::display::len_u64;
+use crate::{AttributeRename, display::len_u64};
 
 /// Columns with an equal number of rows.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl InputTable {
 
     /// Gives the columns of paths and objects the names that mean them. Returns the renames that are
     /// left.
-    pub(crate) fn rename_structure(&mut self, renames: &[Rename]) -> Vec<Rename> {
+    pub(crate) fn rename_structure(&mut self, renames: &[AttributeRename]) -> Vec<AttributeRename> {
         rename_columns(&mut self.columns, renames, &["object_id", "part"])
     }
 
@@ -100,9 +100,9 @@ impl InputTable {
 /// Gives columns those new names that are in `names`. Returns the renames that are left.
 pub(crate) fn rename_columns(
     columns: &mut [FileColumn],
-    renames: &[Rename],
+    renames: &[AttributeRename],
     names: &[&str],
-) -> Vec<Rename> {
+) -> Vec<AttributeRename> {
     let mut left = renames.to_vec();
     left.retain(|rename| {
         let is_named = names.contains(&rename.new.as_str());

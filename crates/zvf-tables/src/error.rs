@@ -1,14 +1,13 @@
 //! Errors: the file, the place in it, and the fault.
 
 use std::{
+    error::Error,
     fmt, io,
     path::{Path, PathBuf},
 };
 
 use zvf::numeric::Kind;
-use zvf_codecs::{CodecsError, DecodeError};
 use zvf_model::{base64::Base64Error, metadata::MetadataError};
-use zvf_precomputed::{InfoError, PrecomputedError, ShardError};
 
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -207,24 +206,12 @@ pub enum FileFault {
     /// The archive is damaged.
     #[error("the archive cannot be read or written")]
     Zip(#[from] zip::result::ZipError),
-    /// The compression of points is damaged or unknown.
-    #[error("the compressed points cannot be read or written")]
-    Laz(#[from] laz::LasZipError),
-    /// XML that cannot be parsed.
-    #[error("is not valid XML")]
-    Xml(#[from] quick_xml::Error),
     /// JSON that cannot be parsed.
     #[error("is not valid JSON")]
     Json(#[from] serde_json::Error),
     /// Metadata of a Zarr array that cannot be used.
     #[error("the metadata of the array cannot be used")]
     Metadata(#[source] Box<MetadataError>),
-    /// Codecs of a Zarr array that are not read.
-    #[error("the codecs of the array are not supported")]
-    Codecs(#[source] Box<CodecsError>),
-    /// A chunk of a Zarr array that cannot be decoded.
-    #[error("the chunk is damaged")]
-    Chunk(#[source] Box<DecodeError>),
     /// A Parquet file that cannot be read or written.
     #[cfg(feature = "geoparquet")]
     #[error("the table cannot be read or written")]
@@ -237,15 +224,14 @@ pub enum FileFault {
     #[cfg(feature = "geoparquet")]
     #[error("a column cannot be converted")]
     Conversion(#[source] Box<zvf_arrow::ConversionError>),
-    /// A document of precomputed data that cannot be used.
-    #[error("is not the info document of a supported source")]
-    Info(#[from] InfoError),
-    /// A value of precomputed data that cannot be decoded.
-    #[error("the value is damaged")]
-    Precomputed(#[from] PrecomputedError),
-    /// A shard that cannot be read.
-    #[error("the shard is damaged")]
-    Shard(#[from] ShardError),
+    /// A library cannot decode or encode a part of the file.
+    #[error("{part}")]
+    Library {
+        /// The part, and its fault.
+        part: &'static str,
+        /// The error of the library.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// A folder without precomputed geometry.
     #[error(
         "holds no precomputed skeletons, annotations or meshes; name the folder whose info document \
@@ -260,18 +246,6 @@ pub enum FileFault {
 impl From<MetadataError> for FileFault {
     fn from(error: MetadataError) -> Self {
         Self::Metadata(Box::new(error))
-    }
-}
-
-impl From<CodecsError> for FileFault {
-    fn from(error: CodecsError) -> Self {
-        Self::Codecs(Box::new(error))
-    }
-}
-
-impl From<DecodeError> for FileFault {
-    fn from(error: DecodeError) -> Self {
-        Self::Chunk(Box::new(error))
     }
 }
 
@@ -306,11 +280,7 @@ fn list(names: &[String]) -> String {
 
 impl FileFault {
     /// Returns the error of a field.
-    pub(crate) fn field(
-        field: &'static str,
-        found: impl fmt::Display,
-        expected: &'static str,
-    ) -> Self {
+    pub fn field(field: &'static str, found: impl fmt::Display, expected: &'static str) -> Self {
         Self::Field {
             field,
             found: found.to_string(),
@@ -318,19 +288,25 @@ impl FileFault {
         }
     }
 
+    /// Returns the error of a library that cannot decode or encode a part of the file.
+    pub fn library(part: &'static str, source: impl Error + Send + Sync + 'static) -> Self {
+        let source = Box::new(source);
+        Self::Library { part, source }
+    }
+
     /// Returns the error of text that is not base64.
-    pub(crate) fn base64(found: Base64Error) -> Self {
+    pub fn base64(found: Base64Error) -> Self {
         let expected = "the text is damaged; write the file again";
         Self::field("base64 text", found, expected)
     }
 
     /// Adds the path of the file.
-    pub(crate) fn of(self, path: &Path) -> FileError {
+    pub fn of(self, path: &Path) -> FileError {
         self.at(path, FilePlace::Whole)
     }
 
     /// Adds the path of the file and the place.
-    pub(crate) fn at(self, path: &Path, place: FilePlace) -> FileError {
+    pub fn at(self, path: &Path, place: FilePlace) -> FileError {
         FileError {
             path: path.to_path_buf(),
             place,

@@ -1,0 +1,176 @@
+//! Files of tables, read and written. The crate documents their arrays and columns.
+
+use std::{
+    collections::HashSet,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use zvf::QueryResult;
+
+#[cfg(feature = "arrow")]
+use crate::arrow;
+#[cfg(feature = "parquet")]
+use crate::parquet;
+use crate::{
+    AttributeRename, FileFormat, StoreDescription, csv, npz,
+    table::{
+        GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile,
+        ResultWriteError, TableReadOptions, WrittenFiles,
+        arrays::{self, InterchangeArrays},
+        column::NullPolicy,
+        contained::contained,
+        input_table::{self, InputTable},
+        rename::Renaming,
+        staged::Staged,
+    },
+};
+
+/// Reads the geometry of a table and of the tables beside it.
+///
+/// # Errors
+///
+/// Returns [`GeometryReadError`], which names the file and the line, column or array.
+pub fn read(
+    file: &InputFile,
+    options: &GeometryReadOptions,
+) -> Result<GeometryInput, GeometryReadError> {
+    let (mut arrays, renames) = match file.format() {
+        FileFormat::Npz => {
+            let arrays = contained(file.path(), || npz::read(file, options))?;
+            (arrays, options.renames.clone())
+        }
+        _ => read_tables(file, options)?,
+    };
+    let mut renaming = Renaming::new(&renames);
+    renaming.apply(&mut arrays);
+    renaming.finish(file.path())?;
+    arrays::assemble(arrays, options)
+}
+
+/// Reads the table of vertices and, where they exist, the tables of links, objects and groups. Returns
+/// them with the renames of attributes.
+fn read_tables(
+    file: &InputFile,
+    options: &GeometryReadOptions,
+) -> Result<(InterchangeArrays, Vec<AttributeRename>), GeometryReadError> {
+    let (nulls, memory) = (NullPolicy::of_rows(options.missing), options.memory);
+    let of_rows = TableReadOptions { nulls, memory };
+    let nulls = NullPolicy::of_tables(options.missing);
+    let of_objects = TableReadOptions { nulls, memory };
+    let (description, described) = read_description(file)?;
+    let mut table = read_table(file, of_rows)?;
+    if let Some(description) = &description
+        && table.axes.is_none()
+    {
+        table.axes = description.axis_names();
+    }
+    let renames = table.rename_structure(&options.renames);
+    let mut arrays = input_table::vertices(table, options)?;
+    arrays.files.push(file.path().to_path_buf());
+    if let Some(description) = description {
+        arrays.description = description;
+    }
+    let links = options.links.clone().or_else(|| file.sidecar("links"));
+    if let Some(links) = links {
+        let path = links.path().to_path_buf();
+        if !options.kind.is_linked() {
+            let kind = options.kind.name();
+            return Err(GeometryReadError::Links { path, kind });
+        }
+        input_table::add_links(read_table(&links, of_rows)?, &mut arrays)?;
+        arrays.files.push(path);
+    }
+    if let Some(objects) = file.sidecar("objects") {
+        input_table::add_objects(read_table(&objects, of_objects)?, &mut arrays)?;
+        arrays.files.push(objects.path().to_path_buf());
+    }
+    if let Some(groups) = file.sidecar("groups") {
+        input_table::add_groups(read_table(&groups, of_rows)?, &mut arrays)?;
+        arrays.files.push(groups.path().to_path_buf());
+    }
+    if let Some(groups) = file.sidecar("group_attributes") {
+        input_table::add_group_attributes(read_table(&groups, of_rows)?, &mut arrays)?;
+        arrays.files.push(groups.path().to_path_buf());
+    }
+    arrays.files.extend(described);
+    Ok((arrays, renames))
+}
+
+/// Reads `NAME.metadata.json` beside a table of csv. Other formats hold the description.
+pub(crate) fn read_description(
+    file: &InputFile,
+) -> Result<(Option<StoreDescription>, Option<PathBuf>), GeometryReadError> {
+    let path = file.path().with_extension("metadata.json");
+    if file.format() != FileFormat::Csv || !path.is_file() {
+        return Ok((None, None));
+    }
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| GeometryReadError::file(&path, error))?;
+    let description =
+        StoreDescription::parse(&text).map_err(|reason| GeometryReadError::Metadata {
+            path: path.clone(),
+            reason,
+        })?;
+    Ok((Some(description), Some(path)))
+}
+
+pub(crate) fn read_table(
+    file: &InputFile,
+    options: TableReadOptions,
+) -> Result<InputTable, GeometryReadError> {
+    contained(file.path(), || match file.format() {
+        FileFormat::Csv => csv::read_table(file.path(), options.nulls),
+        #[cfg(feature = "arrow")]
+        FileFormat::Arrow => arrow::read_table(file.path(), options),
+        #[cfg(feature = "parquet")]
+        FileFormat::Parquet => parquet::read_table(file.path(), options),
+        _ => Err(GeometryReadError::NotBuilt {
+            path: file.path().to_path_buf(),
+        }),
+    })
+}
+
+/// Writes a consistent query result with a description of its store to the file of a table, and the
+/// files beside it. Of an earlier result, `siblings` are not removed.
+///
+/// Beside the result this holds two numbers per vertex of a path, one per end of a link, and the
+/// buffer of the format: 65 536 rows for Arrow, one million for Parquet.
+///
+/// # Errors
+///
+/// Returns [`ResultWriteError`] if the result does not fit the format or a file cannot be written.
+/// No file has changed then, unless the final step, removing files of an earlier result and
+/// renaming several finished ones, fails half way.
+pub fn write(
+    result: &QueryResult,
+    description: &StoreDescription,
+    file: &OutputFile,
+    siblings: &HashSet<PathBuf>,
+) -> Result<WrittenFiles, ResultWriteError> {
+    let mut staged = Staged::of_output(file);
+    let left_out = match file.format() {
+        FileFormat::Csv => csv::write(result, description, &mut staged)?,
+        FileFormat::Npz => npz::write(result, description, &mut staged)?,
+        #[cfg(feature = "arrow")]
+        FileFormat::Arrow => arrow::write(result, description, &mut staged)?,
+        #[cfg(feature = "parquet")]
+        FileFormat::Parquet => parquet::write(result, description, &mut staged)?,
+        format => return Err(ResultWriteError::NotBuilt(format)),
+    };
+    staged.keep(siblings);
+    let mut written = staged.publish()?;
+    written.left_out = left_out;
+    Ok(written)
+}
+
+/// Writes `bytes` to a file, which appears when it is complete.
+///
+/// # Errors
+///
+/// Returns [`ResultWriteError`] if the file cannot be written.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), ResultWriteError> {
+    let mut staged = Staged::new(path);
+    staged.write(|sink| Ok(sink.write_all(bytes)?))?;
+    staged.publish().map(|_| ())
+}
