@@ -12,8 +12,8 @@ use std::{collections::HashSet, path::PathBuf};
 
 use zvf::QueryResult;
 use zvf_tables::{
-    FileFormat, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile,
-    ResultWriteError, Staged, StoreDescription, WrittenFiles, check_result, contained,
+    FileError, FileFault, FileFormat, GeometryInput, GeometryReadOptions, InputFile, OutputFile,
+    Staged, StoreDescription, WrittenFiles, check_result, contained,
 };
 
 pub use field::{input_of, open_field};
@@ -26,11 +26,8 @@ use crate::obj;
 ///
 /// # Errors
 ///
-/// Returns [`GeometryReadError`], which names the file and the line, column or array.
-pub fn read(
-    file: &InputFile,
-    options: &GeometryReadOptions,
-) -> Result<GeometryInput, GeometryReadError> {
+/// Returns [`FileError`], which names the file and the line, column or array.
+pub fn read(file: &InputFile, options: &GeometryReadOptions) -> Result<GeometryInput, FileError> {
     if file.format().is_interchange() {
         return zvf_tables::read(file, options);
     }
@@ -49,15 +46,15 @@ pub fn read(
 ///
 /// # Errors
 ///
-/// Returns [`ResultWriteError`] if the result does not fit the format or a file cannot be written.
+/// Returns [`FileError`] if the result does not fit the format or a file cannot be written.
 /// No file has changed then, unless the final step, removing files of an earlier result and
 /// renaming several finished ones, fails half way.
 pub fn write(
     result: &QueryResult,
     description: &StoreDescription,
     file: &OutputFile,
-) -> Result<WrittenFiles, ResultWriteError> {
-    check_result(result)?;
+) -> Result<WrittenFiles, FileError> {
+    check_result(result).map_err(FileFault::of_result)?;
     match file.of_objects() {
         Some(files) => per_object::write(result, description, file, files),
         None => write_one(result, description, file, &HashSet::new()),
@@ -71,7 +68,7 @@ fn write_one(
     description: &StoreDescription,
     file: &OutputFile,
     siblings: &HashSet<PathBuf>,
-) -> Result<WrittenFiles, ResultWriteError> {
+) -> Result<WrittenFiles, FileError> {
     if file.format().is_in_batches() {
         let mut sink = ResultSink::create(file, description)?;
         sink.write(result)?;

@@ -86,10 +86,10 @@ pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};
 pub use zvf_tables::{
     AttributeRename, Cancellation, ColumnError, CsvError, FileError, FileFault, FileFormat,
-    FileHeader, FilePlace, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
-    InputFileError, KeyedTable, LosslessTarget, MissingPolicy, NpyReadError, NpzStream,
-    ObjectFiles, OutputColumn, OutputFile, OutputFileError, OutputTable, ResultWriteError,
-    RowIdPolicy, StoreDescription, TableKey, WholeFile, WrittenFiles, check_writable, display,
+    FileHeader, FilePlace, GeometryInput, GeometryReadOptions, InputFile, InputFileError,
+    KeyedTable, LosslessTarget, MissingPolicy, NpyReadError, NpzStream, ObjectFiles, OutputColumn,
+    OutputFile, OutputFileError, OutputTable, RowIdPolicy, StoreDescription, TableKey, WholeFile,
+    WrittenFiles, check_writable, display,
     length::{LengthConversion, convert_lengths},
     read_keyed, read_keys, write_bytes,
 };

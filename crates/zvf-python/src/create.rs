@@ -17,8 +17,7 @@ use zvf::{
     WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
-    FileReadOptions, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
-    InputFileError,
+    FileError, FileReadOptions, GeometryInput, GeometryReadOptions, InputFile, InputFileError,
 };
 use zvf_model::error_chain::error_chain;
 
@@ -162,7 +161,7 @@ fn create_from_tables<'py>(
         Ok(geometry)
     };
     let read = engine::run(py, engine::blocking(read))?;
-    let input: GeometryInput = read.map_err(|error: GeometryReadError| {
+    let input: GeometryInput = read.map_err(|error: FileError| {
         exception(py, "InputError", &error_chain(&error), None, None)
     })?;
     input.complete(&mut design);

@@ -8,7 +8,7 @@ use zvf_cli::{
     CommandFailure, StopFlag,
     commands::query::{SaveError, save},
 };
-use zvf_files::{Cancellation, OutputFile, OutputFileError, ResultWriteError};
+use zvf_files::{Cancellation, FileError, FileFault, OutputFile, OutputFileError};
 use zvf_model::error_chain::error_chain;
 use zvf_serve::{
     ExportError, ExportOptions, ExportReport, ExportTarget, LayerError, LayerKind, MeshFormat,
@@ -29,8 +29,15 @@ impl IntoException for SaveError {
         let class = match self {
             Self::Query(error) => return error.into_exception(py),
             Self::Changed => "ConflictError",
-            Self::Write(ResultWriteError::File { .. }) => "AccessError",
-            Self::Write(ResultWriteError::Lossy { path, left_out }) => {
+            Self::Write(FileError {
+                fault: FileFault::Write(_),
+                ..
+            }) => "AccessError",
+            Self::Write(FileError {
+                path,
+                fault: FileFault::Lossy(left_out),
+                ..
+            }) => {
                 let text = format!(
                     "{} is not written, because it would lack: {}; select other attributes, choose \
                      another format, or pass strict=False",

@@ -11,27 +11,21 @@ use arrow_schema::ArrowError;
 use zvf::QueryResult;
 
 use crate::StoreDescription;
-use crate::record_batch::{RecordBatches, TableBuilder, write_batches};
+use crate::record_batch::{RecordBatches, TableBuilder, fault, write_batches};
 use crate::table::{
-    GeometryReadError, ResultWriteError, TableReadOptions,
-    error::FillError,
+    TableReadOptions,
     input_table::InputTable,
     staged::{Sink, Staged},
 };
+use crate::{FileError, FileFault};
 
 /// Reads a table.
-pub(crate) fn read_table(
-    path: &Path,
-    options: TableReadOptions,
-) -> Result<InputTable, GeometryReadError> {
-    let in_file = |source| {
-        let path = path.to_path_buf();
-        match source {
-            ArrowError::IoError(_, source) => GeometryReadError::File { path, source },
-            source => GeometryReadError::Arrow { path, source },
-        }
+pub(crate) fn read_table(path: &Path, options: TableReadOptions) -> Result<InputTable, FileError> {
+    let in_file = |source| match source {
+        ArrowError::IoError(_, source) => FileError::unreadable(path, source),
+        source => FileError::unreadable(path, source),
     };
-    let mut file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
+    let mut file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
     let rows = check_blocks(&mut file).map_err(in_file)?;
     let reader = FileReader::try_new_buffered(file, None).map_err(in_file)?;
     let mut table = TableBuilder::new(path, &reader.schema(), options)?;
@@ -105,15 +99,15 @@ pub(crate) fn write(
     result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
-) -> Result<Vec<String>, ResultWriteError> {
+) -> Result<Vec<String>, FileError> {
     write_batches(result, description, staged, write_table)
 }
 
-fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FillError> {
-    let mut writer = FileWriter::try_new(sink, batches.schema())?;
+fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FileFault> {
+    let mut writer = FileWriter::try_new(sink, batches.schema()).map_err(fault)?;
     for batch in batches.iter() {
-        writer.write(&batch?)?;
+        writer.write(&batch?).map_err(fault)?;
     }
-    writer.finish()?;
+    writer.finish().map_err(fault)?;
     Ok(())
 }

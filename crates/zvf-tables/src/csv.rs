@@ -20,7 +20,7 @@ use zvf::{ColumnValues, QueryResult};
 
 use crate::StoreDescription;
 use crate::table::{
-    ColumnError, CsvError, GeometryReadError, ResultWriteError,
+    ColumnError, CsvError,
     column::{FileColumn, NullPolicy, fill_missing, join_channels},
     has_scope,
     input_table::InputTable,
@@ -28,11 +28,12 @@ use crate::table::{
     output_table::{OutputColumn, OutputTable},
     staged::{Sink, Staged},
 };
+use crate::{FileError, FileFault, FilePlace};
 use infer::{InferredValues, TypeInference, is_other_than_text};
 use record::{CsvField, CsvRecord, RecordReader};
 
 /// Reads a table.
-pub(crate) fn read_table(path: &Path, policy: NullPolicy) -> Result<InputTable, GeometryReadError> {
+pub(crate) fn read_table(path: &Path, policy: NullPolicy) -> Result<InputTable, FileError> {
     let file: Arc<Path> = path.into();
     let mut reader = CsvReader::open(path)?;
     let mut inferred = vec![TypeInference::default(); reader.names.len()];
@@ -52,11 +53,7 @@ pub(crate) fn read_table(path: &Path, policy: NullPolicy) -> Result<InputTable, 
     let mut columns = Vec::with_capacity(inferred.len());
     for (name, inferred) in reader.names.iter().zip(&inferred) {
         columns.push(InferredValues::new(inferred).map_err(|source| {
-            GeometryReadError::Column {
-                path: path.to_path_buf(),
-                column: name.clone(),
-                source,
-            }
+            FileFault::Column(source).at(path, FilePlace::Column(name.clone()))
         })?);
     }
     let mut reader = CsvReader::open(path)?;
@@ -67,11 +64,7 @@ pub(crate) fn read_table(path: &Path, policy: NullPolicy) -> Result<InputTable, 
     while let Some((record, line)) = reader.next_line()? {
         for ((values, field), name) in columns.iter_mut().zip(record.fields()).zip(&names) {
             let pushed = values.push(field, policy, name);
-            pushed.map_err(|source| GeometryReadError::Line {
-                path: path.to_path_buf(),
-                line,
-                source,
-            })?;
+            pushed.map_err(|source| FileFault::Csv(source).at(path, FilePlace::Line(line)))?;
         }
     }
     let columns = names
@@ -108,7 +101,7 @@ fn apply_policy(
     column: FileColumn,
     missing: &[bool],
     policy: NullPolicy,
-) -> Result<FileColumn, GeometryReadError> {
+) -> Result<FileColumn, FileError> {
     let ColumnValues::Numeric(numbers) = &column.values else {
         return Ok(column);
     };
@@ -123,7 +116,7 @@ fn apply_policy(
 }
 
 /// Joins `NAME[0]`, `NAME[1]` and so on to one column of several channels.
-fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryReadError> {
+fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, FileError> {
     let mut whole = Vec::new();
     let mut rest = columns.into_iter().peekable();
     while let Some(first) = rest.next() {
@@ -182,14 +175,14 @@ struct CsvReader<'a, R> {
 }
 
 impl<'a> CsvReader<'a, BufReader<File>> {
-    fn open(path: &'a Path) -> Result<Self, GeometryReadError> {
-        let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
+    fn open(path: &'a Path) -> Result<Self, FileError> {
+        let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
         Self::new(path, BufReader::with_capacity(1 << 18, file))
     }
 }
 
 impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
-    fn new(path: &'a Path, source: R) -> Result<Self, GeometryReadError> {
+    fn new(path: &'a Path, source: R) -> Result<Self, FileError> {
         let mut reader = Self {
             path,
             records: RecordReader::new(source),
@@ -205,17 +198,15 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
         }
         let mut inferred = HashSet::new();
         if let Some(name) = reader.names.iter().find(|name| !inferred.insert(*name)) {
-            return Err(GeometryReadError::Column {
-                path: path.to_path_buf(),
-                column: name.clone(),
-                source: ColumnError::Twice,
-            });
+            return Err(
+                FileFault::Column(ColumnError::Twice).at(path, FilePlace::Column(name.clone()))
+            );
         }
         Ok(reader)
     }
 
     /// Returns a record and its line number.
-    fn next_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, GeometryReadError> {
+    fn next_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, FileError> {
         let expected = self.names.len();
         let path = self.path;
         let Some((record, line)) = self.record_line()? else {
@@ -223,34 +214,26 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
         };
         let found = record.fields().len();
         if found != expected {
-            let source = CsvError::Fields { expected, found };
-            let path = path.to_path_buf();
-            return Err(GeometryReadError::Line { path, line, source });
+            let fault = CsvError::Fields { expected, found };
+            return Err(FileFault::Csv(fault).at(path, FilePlace::Line(line)));
         }
         Ok(Some((record, line)))
     }
 
-    fn record(&mut self) -> Result<Option<CsvRecord<'_>>, GeometryReadError> {
+    fn record(&mut self) -> Result<Option<CsvRecord<'_>>, FileError> {
         Ok(self.record_line()?.map(|(record, _)| record))
     }
 
-    fn record_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, GeometryReadError> {
+    fn record_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, FileError> {
         let path = self.path;
         self.records.next().map_err(|(line, error)| match error {
-            CsvError::Io(error) => GeometryReadError::file(path, error),
-            source => {
-                let path = path.to_path_buf();
-                GeometryReadError::Line { path, line, source }
-            }
+            CsvError::Io(error) => FileError::unreadable(path, error),
+            fault => FileFault::Csv(fault).at(path, FilePlace::Line(line)),
         })
     }
 
-    fn error(&self, source: CsvError) -> GeometryReadError {
-        GeometryReadError::Line {
-            path: self.path.to_path_buf(),
-            line: 1,
-            source,
-        }
+    fn error(&self, source: CsvError) -> FileError {
+        FileFault::Csv(source).at(self.path, FilePlace::Line(1))
     }
 }
 
@@ -281,10 +264,10 @@ pub(crate) fn write(
     result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
-) -> Result<Vec<String>, ResultWriteError> {
-    let vertices = OutputTable::vertices(result)?;
+) -> Result<Vec<String>, FileError> {
+    let vertices = OutputTable::vertices(result).map_err(FileFault::of_result)?;
     staged.write(|sink| Ok(write_rows(&vertices, sink)?))?;
-    for (part, table) in OutputTable::sidecars(result, description)? {
+    for (part, table) in OutputTable::sidecars(result, description).map_err(FileFault::of_result)? {
         match table {
             Some(table) => staged.write_sidecar(part, |sink| Ok(write_rows(&table, sink)?))?,
             None => staged.omit_sidecar(part),

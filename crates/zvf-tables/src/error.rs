@@ -6,20 +6,76 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::numeric::Kind;
-use zvf_model::{base64::Base64Error, metadata::MetadataError};
+use zip::result::ZipError;
+use zvf::{ErrorKind, numeric::Kind};
+use zvf_model::{base64::Base64Error, closest::closest, metadata::MetadataError};
 
-/// A file that cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("{}{place}", path.display())]
+use crate::{
+    FileFormat,
+    display::shell_word,
+    table::{ColumnError, CsvError, NpyReadError, OutputFileError},
+};
+
+/// A file that cannot be read or written, or a result that no such file can hold.
+#[derive(Debug)]
 pub struct FileError {
-    /// The file.
+    /// The file; empty for a fault of the result that was to be written.
     pub path: PathBuf,
     /// The place in the file.
     pub place: FilePlace,
     /// The cause.
-    #[source]
     pub fault: FileFault,
+}
+
+impl FileError {
+    /// Returns the kind of the cause.
+    pub fn kind(&self) -> ErrorKind {
+        self.fault.kind()
+    }
+
+    /// Returns the error of a batch, which most sources of geometry return as a file error.
+    pub fn of_batch(error: Box<dyn Error + Send + Sync>) -> Self {
+        match error.downcast::<Self>() {
+            Ok(error) => *error,
+            Err(error) => FileFault::Batch(error).of_result(),
+        }
+    }
+
+    /// Returns the error of a file that a library or the operating system cannot read.
+    pub(crate) fn unreadable(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        FileFault::Read(source.into()).of(path)
+    }
+
+    /// Returns whether the message names the fault, which is a source otherwise.
+    fn names_fault(&self) -> bool {
+        self.path.as_os_str().is_empty() || self.fault.is_predicate()
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.as_os_str().is_empty() {
+            return self.fault.fmt(f);
+        }
+        if matches!(self.fault, FileFault::Rename { .. }) {
+            f.write_str("--rename: ")?;
+        }
+        write!(f, "{}{}", self.path.display(), self.place)?;
+        if self.fault.is_predicate() {
+            write!(f, " {}", self.fault)?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for FileError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        if self.names_fault() {
+            self.fault.source()
+        } else {
+            Some(&self.fault)
+        }
+    }
 }
 
 /// A place in a file.
@@ -35,6 +91,10 @@ pub enum FilePlace {
     Line(u64),
     /// A member of an archive or a folder.
     Member(String),
+    /// A column of a table, or an array.
+    Column(String),
+    /// An array of an npz file.
+    Array(String),
 }
 
 impl fmt::Display for FilePlace {
@@ -44,6 +104,8 @@ impl fmt::Display for FilePlace {
             Self::Byte(at) => write!(f, ", byte {at}"),
             Self::Line(line) => write!(f, ", line {line}"),
             Self::Member(name) => write!(f, ", member {name:?}"),
+            Self::Column(name) => write!(f, ": {name}"),
+            Self::Array(name) => write!(f, ": array {name}"),
         }
     }
 }
@@ -65,6 +127,15 @@ pub enum FileFault {
         /// Bytes left in the file.
         left: u64,
     },
+    /// A library or the operating system cannot read a table.
+    #[error("cannot be read")]
+    Read(#[source] Box<dyn Error + Send + Sync>),
+    /// The operating system reports an error for a file that is written.
+    #[error("cannot be written")]
+    Write(#[source] io::Error),
+    /// A source of geometry fails.
+    #[error(transparent)]
+    Batch(Box<dyn Error + Send + Sync>),
     /// Bytes follow the end of the data.
     #[error(
         "{0} bytes follow the end of the data; remove them, or repair the counts of the header"
@@ -205,28 +276,18 @@ pub enum FileFault {
     Broken(&'static str),
     /// The archive is damaged.
     #[error("the archive cannot be read or written")]
-    Zip(#[from] zip::result::ZipError),
+    Zip(#[from] ZipError),
     /// JSON that cannot be parsed.
     #[error("is not valid JSON")]
     Json(#[from] serde_json::Error),
     /// Metadata of a Zarr array that cannot be used.
     #[error("the metadata of the array cannot be used")]
     Metadata(#[source] Box<MetadataError>),
-    /// A Parquet file that cannot be read or written.
-    #[cfg(feature = "geoparquet")]
-    #[error("the table cannot be read or written")]
-    Parquet(#[source] Box<parquet::errors::ParquetError>),
-    /// Columns that have no form in a table.
-    #[cfg(feature = "geoparquet")]
-    #[error("the columns cannot be read or written")]
-    Arrow(#[source] Box<arrow_schema::ArrowError>),
-    /// A column that has no form in a table.
-    #[cfg(feature = "geoparquet")]
-    #[error("a column cannot be converted")]
-    Conversion(#[source] Box<zvf_arrow::ConversionError>),
     /// A library cannot decode or encode a part of the file.
     #[error("{part}")]
     Library {
+        /// The kind of the fault.
+        kind: ErrorKind,
         /// The part, and its fault.
         part: &'static str,
         /// The error of the library.
@@ -241,6 +302,150 @@ pub enum FileFault {
     /// A folder with several sources.
     #[error("holds several layers, in the folders {0}; name one of them")]
     SeveralLayers(String),
+    /// Parts of paths need ids that do not exist.
+    #[error("paths have several parts, but no object id is left above the largest")]
+    ObjectIds,
+    /// The description of the store is damaged.
+    #[error("the description of the store is damaged: {0}; correct or remove it")]
+    Description(String),
+    /// The file is not a zip file, or is damaged. Its message has the words of the library.
+    #[error("is not an npz file, or is truncated or damaged")]
+    NotNpz(ZipError),
+    /// An array of an npz file cannot be read.
+    #[error(transparent)]
+    Npy(NpyReadError),
+    /// An array has an unknown name.
+    #[error(
+        "{0:?} is not a known array; name attributes vertex.NAME, link.NAME, object.NAME or fragment.NAME, or remove it"
+    )]
+    UnknownArray(String),
+    /// A line of text cannot be read.
+    #[error(transparent)]
+    Csv(CsvError),
+    /// A column or array is invalid.
+    #[error(transparent)]
+    Column(ColumnError),
+    /// The file has no positions; it has these arrays.
+    #[error(
+        "has no array named positions, with one row for each vertex; it has {}",
+        or_nothing(.0)
+    )]
+    NoPositions(Vec<String>),
+    /// None of these columns is an axis.
+    #[error(
+        "no columns are recognised as axes; name them, for example --axes {}; the columns are {}",
+        example(.0), .0.join(", ")
+    )]
+    NoAxes(Vec<String>),
+    /// An attribute that a command renames does not exist.
+    #[error("has no attribute {name}; it has {}{}", present.join(", "), suggestion(name, present))]
+    Rename {
+        /// The name.
+        name: String,
+        /// Names of the attributes.
+        present: Vec<String>,
+    },
+    /// The file holds geometry, not a table.
+    #[error("is not a table; use .csv, .npz, .arrow or .parquet")]
+    NoTable,
+    /// A column does not exist.
+    #[error("has no column {column}; it has {}{}", columns.join(", "), suggestion(column, columns))]
+    NoColumn {
+        /// The column.
+        column: String,
+        /// The existing columns.
+        columns: Vec<String>,
+    },
+    /// A table of links with these columns names no ends.
+    #[error(
+        "has no columns links[0] and links[1], the rows of the ends of each link, from 0; it has {}",
+        or_nothing(.0)
+    )]
+    NoEnds(Vec<String>),
+    /// A file of links exists beside the file, but this kind of geometry has no links.
+    #[error("contains links, which {0} cannot have; choose another --kind, or move the file away")]
+    Links(&'static str),
+    /// A file of links is given for an npz file, which contains its links.
+    #[error("already contains its links; --links applies to csv, arrow and parquet files")]
+    LinksInside,
+    /// A library that decodes the format failed without an error of its own.
+    #[error("is damaged: its decoder stopped unexpectedly")]
+    Undecodable,
+    /// The table exceeds the memory limit.
+    #[error(
+        "the table takes at least {found} bytes of memory, but --memory allows {max}; raise --memory, or create a store of profile 0.9 from a part and append the rest"
+    )]
+    Memory {
+        /// Minimum size of the table in bytes.
+        found: u64,
+        /// Memory limit in bytes.
+        max: u64,
+    },
+    /// A column has an unexpected number of rows.
+    #[error("{column} has {found} rows, but needs {needed}")]
+    Rows {
+        /// The column.
+        column: String,
+        /// Actual number of rows.
+        found: usize,
+        /// Expected number of rows.
+        needed: usize,
+    },
+    /// Two columns of a table have equal names.
+    #[error("two columns are named {0:?}; exclude one with --select")]
+    TwoColumns(String),
+    /// An array name is not valid in a zip file.
+    #[error("{0:?} cannot name an array of an npz file; exclude it with --select, or write csv")]
+    Name(String),
+    /// Text whose fixed-length form, which NumPy requires, is too large.
+    #[error(
+        "{column} would take {bytes} bytes as fixed-length text; exclude it with --select, or write csv, arrow or parquet"
+    )]
+    Text {
+        /// The column.
+        column: String,
+        /// Size in that form, in bytes.
+        bytes: u64,
+    },
+    /// The words of a dictionary exceed the limit of the format.
+    #[error("the text of {0} exceeds 2 GiB; exclude it with --select, or write csv")]
+    Words(String),
+    /// The channels of a row exceed the limit of the format.
+    #[error("a row of {0} has too many channels for this format; write csv or npz")]
+    Channels(String),
+    /// The format does not support this number of axes.
+    #[error("obj supports 2 or 3 axes, not {0}; write ply, csv or npz")]
+    Axes(usize),
+    /// The format cannot represent the coordinates exactly.
+    #[error("{format} cannot hold coordinates of kind {kind} exactly; write csv, npz or arrow")]
+    InexactCoordinates {
+        /// The format.
+        format: FileFormat,
+        /// Type of the coordinates.
+        kind: &'static str,
+    },
+    /// A number of items exceeds the limit of the format.
+    #[error("{format} cannot hold {what}; write csv, npz or arrow")]
+    Beyond {
+        /// The format.
+        format: FileFormat,
+        /// The items.
+        what: String,
+    },
+    /// A name with a placeholder for objects, and a result without objects.
+    #[error(
+        "names a file for each object, but no vertex has an object; write the name without {{object}} and {{name}}"
+    )]
+    NoObjects,
+    /// The file of an object cannot be written.
+    #[error(transparent)]
+    Target(OutputFileError),
+    /// The format cannot hold everything; it would lack this.
+    #[error(
+        "is not written, because it would lack: {}; leave it out with --select, choose another format, or omit --strict",
+        .0.join("; ")
+    )]
+    Lossy(Vec<String>),
 }
 
 impl From<MetadataError> for FileFault {
@@ -252,21 +457,41 @@ impl From<MetadataError> for FileFault {
 #[cfg(feature = "geoparquet")]
 impl From<parquet::errors::ParquetError> for FileFault {
     fn from(error: parquet::errors::ParquetError) -> Self {
-        Self::Parquet(Box::new(error))
+        Self::library(
+            ErrorKind::Damaged,
+            "the table cannot be read or written",
+            error,
+        )
     }
 }
 
 #[cfg(feature = "geoparquet")]
 impl From<arrow_schema::ArrowError> for FileFault {
     fn from(error: arrow_schema::ArrowError) -> Self {
-        Self::Arrow(Box::new(error))
+        Self::library(
+            ErrorKind::Damaged,
+            "the columns cannot be read or written",
+            error,
+        )
     }
 }
 
 #[cfg(feature = "geoparquet")]
 impl From<zvf_arrow::ConversionError> for FileFault {
     fn from(error: zvf_arrow::ConversionError) -> Self {
-        Self::Conversion(Box::new(error))
+        Self::library(
+            ErrorKind::Unsupported,
+            "a column cannot be converted",
+            error,
+        )
+    }
+}
+
+/// Returns the kind of an error of the operating system.
+fn kind_of_io(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        _ => ErrorKind::Unavailable,
     }
 }
 
@@ -278,7 +503,113 @@ fn list(names: &[String]) -> String {
     }
 }
 
+/// Lists names; `nothing` without any.
+fn or_nothing(names: &[String]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        names => names.join(", "),
+    }
+}
+
+/// Suggests the column that a misspelt name likely means.
+fn suggestion(name: &str, columns: &[String]) -> String {
+    let other = closest(name, columns.iter().map(String::as_str));
+    other.map_or_else(String::new, |other| format!("; did you mean {other}?"))
+}
+
+/// Returns an example for `--axes`: the first three columns.
+fn example(columns: &[String]) -> String {
+    let first: Vec<&str> = columns.iter().take(3).map(String::as_str).collect();
+    shell_word(&first.join(","))
+}
+
 impl FileFault {
+    /// Returns the kind of the fault.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io(error) | Self::Write(error) => kind_of_io(error),
+            Self::Read(error) => error.downcast_ref().map_or(ErrorKind::Damaged, kind_of_io),
+            Self::Library { kind, .. } => *kind,
+            Self::Batch(_) => ErrorKind::Interrupted,
+            Self::Truncated { .. }
+            | Self::Trailing(_)
+            | Self::Field { .. }
+            | Self::Count { .. }
+            | Self::Absent { .. }
+            | Self::UnknownNode(_)
+            | Self::NotFinite(_)
+            | Self::Number { .. }
+            | Self::Twice(_)
+            | Self::Zip(_)
+            | Self::Json(_)
+            | Self::Metadata(_)
+            | Self::Description(_)
+            | Self::NotNpz(_)
+            | Self::Npy(_)
+            | Self::Csv(_)
+            | Self::Column(_)
+            | Self::Undecodable => ErrorKind::Damaged,
+            Self::Unsupported(_)
+            | Self::Extension(_)
+            | Self::NotBuilt(_)
+            | Self::Coordinates(_)
+            | Self::CoordinateRange { .. }
+            | Self::InexactCoordinates { .. }
+            | Self::Result { .. }
+            | Self::Beyond { .. }
+            | Self::Name(_)
+            | Self::Text { .. }
+            | Self::Words(_)
+            | Self::Channels(_)
+            | Self::Axes(_)
+            | Self::Lossy(_) => ErrorKind::Unsupported,
+            Self::Unpacked { .. } | Self::Memory { .. } => ErrorKind::OverBudget,
+            Self::NoAttribute { .. }
+            | Self::Rename { .. }
+            | Self::NoColumn { .. }
+            | Self::NoLayer => ErrorKind::NotFound,
+            Self::OtherSurface { .. }
+            | Self::NoCoordinates { .. }
+            | Self::Unplaced { .. }
+            | Self::Empty
+            | Self::Kind { .. }
+            | Self::Broken(_)
+            | Self::SeveralLayers(_)
+            | Self::ObjectIds
+            | Self::UnknownArray(_)
+            | Self::NoPositions(_)
+            | Self::NoAxes(_)
+            | Self::NoTable
+            | Self::NoEnds(_)
+            | Self::Links(_)
+            | Self::LinksInside
+            | Self::Rows { .. }
+            | Self::TwoColumns(_)
+            | Self::NoObjects
+            | Self::Target(_) => ErrorKind::InvalidInput,
+        }
+    }
+
+    /// Returns whether the message continues a sentence that starts with the name of the file.
+    fn is_predicate(&self) -> bool {
+        matches!(
+            self,
+            Self::Read(_)
+                | Self::Write(_)
+                | Self::NotNpz(_)
+                | Self::NoPositions(_)
+                | Self::Rename { .. }
+                | Self::NoTable
+                | Self::NoColumn { .. }
+                | Self::NoEnds(_)
+                | Self::Links(_)
+                | Self::LinksInside
+                | Self::Undecodable
+                | Self::NoObjects
+                | Self::Lossy(_)
+        )
+    }
+
     /// Returns the error of a field.
     pub fn field(field: &'static str, found: impl fmt::Display, expected: &'static str) -> Self {
         Self::Field {
@@ -289,15 +620,32 @@ impl FileFault {
     }
 
     /// Returns the error of a library that cannot decode or encode a part of the file.
-    pub fn library(part: &'static str, source: impl Error + Send + Sync + 'static) -> Self {
+    pub fn library(
+        kind: ErrorKind,
+        part: &'static str,
+        source: impl Error + Send + Sync + 'static,
+    ) -> Self {
         let source = Box::new(source);
-        Self::Library { part, source }
+        Self::Library { kind, part, source }
     }
 
     /// Returns the error of text that is not base64.
     pub fn base64(found: Base64Error) -> Self {
         let expected = "the text is damaged; write the file again";
         Self::field("base64 text", found, expected)
+    }
+
+    /// Returns the error of a result, independent of the file.
+    pub fn of_result(self) -> FileError {
+        self.of(Path::new(""))
+    }
+
+    /// Returns the error of writing a result to a file, which is named if it is at fault.
+    pub fn of_target(self, path: &Path) -> FileError {
+        match self {
+            Self::Io(source) => Self::Write(source).of(path),
+            fault => fault.of_result(),
+        }
     }
 
     /// Adds the path of the file.
@@ -311,6 +659,81 @@ impl FileFault {
             path: path.to_path_buf(),
             place,
             fault: self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_model::error_chain::error_chain;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_sentences_about_the_file_or_name_a_place_in_it() {
+        let path = Path::new("a.csv");
+        let column = || FilePlace::Column("vertex.fa".to_owned());
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        let names = || vec!["vertex.fa".to_owned()];
+        for (error, kind, expected) in [
+            (
+                FileError::unreadable(path, gone()),
+                ErrorKind::NotFound,
+                "a.csv cannot be read: entity not found",
+            ),
+            (
+                FileFault::from(io::Error::from(io::ErrorKind::StorageFull)).of_target(path),
+                ErrorKind::Unavailable,
+                "a.csv cannot be written: no storage space",
+            ),
+            (
+                FileFault::Io(gone()).of(path),
+                ErrorKind::NotFound,
+                "a.csv: cannot be read or written: entity not found",
+            ),
+            (
+                FileFault::Column(ColumnError::Twice).at(path, column()),
+                ErrorKind::Damaged,
+                "a.csv: vertex.fa: occurs twice",
+            ),
+            (
+                FileFault::Csv(CsvError::Unclosed).at(path, FilePlace::Line(3)),
+                ErrorKind::Damaged,
+                "a.csv, line 3: a quoted field is not closed",
+            ),
+            (
+                FileFault::Rename {
+                    name: "fb".to_owned(),
+                    present: names(),
+                }
+                .of(path),
+                ErrorKind::NotFound,
+                "--rename: a.csv has no attribute fb; it has vertex.fa",
+            ),
+            (
+                FileFault::Lossy(names()).of(path),
+                ErrorKind::Unsupported,
+                "a.csv is not written, because it would lack: vertex.fa; leave it out with --select, \
+                 choose another format, or omit --strict",
+            ),
+            (
+                FileFault::TwoColumns("fa".to_owned()).of_target(path),
+                ErrorKind::InvalidInput,
+                "two columns are named \"fa\"; exclude one with --select",
+            ),
+            (
+                FileError::of_batch(Box::new(FileFault::Empty.of(path))),
+                ErrorKind::InvalidInput,
+                "a.csv: holds no vertices, and a store without vertices cannot be created",
+            ),
+            (
+                FileError::of_batch(Box::new(gone())),
+                ErrorKind::Interrupted,
+                "entity not found",
+            ),
+        ] {
+            assert_eq!(error_chain(&error), expected);
+            assert_eq!(error.kind(), kind, "{expected}");
         }
     }
 }

@@ -6,7 +6,7 @@ use zvf_model::layout::FRAGMENT_OWNERS;
 use crate::{
     AttributeRename, FileFormat, StoreDescription, npz,
     table::{
-        ColumnError, GeometryReadError, InputFile, MissingPolicy, TableReadOptions,
+        ColumnError, InputFile, MissingPolicy, TableReadOptions,
         column::{FileColumn, NullPolicy, attribute},
         has_scope,
         input_table::{AXES, rename_columns},
@@ -14,6 +14,7 @@ use crate::{
     },
     table_files::{read_description, read_table},
 };
+use crate::{FileError, FileFault};
 
 /// The key of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,14 +93,14 @@ const STRUCTURE: [&str; 11] = [
 ///
 /// # Errors
 ///
-/// [`GeometryReadError`] if the table cannot be read, lacks the key, or lacks an attribute that is
+/// [`FileError`] if the table cannot be read, lacks the key, or lacks an attribute that is
 /// to be renamed.
 pub fn read_keyed(
     file: &InputFile,
     key: Option<TableKey>,
     missing: MissingPolicy,
     renames: &[AttributeRename],
-) -> Result<KeyedTable, GeometryReadError> {
+) -> Result<KeyedTable, FileError> {
     keyed(file, key, columns(file, missing)?, renames)
 }
 
@@ -107,8 +108,8 @@ pub fn read_keyed(
 ///
 /// # Errors
 ///
-/// [`GeometryReadError`] if the table cannot be read, or lacks the key.
-pub fn read_keys(file: &InputFile, key: TableKey) -> Result<KeyedTable, GeometryReadError> {
+/// [`FileError`] if the table cannot be read, or lacks the key.
+pub fn read_keys(file: &InputFile, key: TableKey) -> Result<KeyedTable, FileError> {
     let mut read = columns(file, MissingPolicy::Reject)?;
     let is_key = |column: &FileColumn| key.names().contains(&column.label.as_str());
     // Without a key, the error names the columns.
@@ -123,7 +124,7 @@ fn keyed(
     key: Option<TableKey>,
     read: FileColumns,
     renames: &[AttributeRename],
-) -> Result<KeyedTable, GeometryReadError> {
+) -> Result<KeyedTable, FileError> {
     let FileColumns {
         mut columns,
         axes,
@@ -142,10 +143,12 @@ fn keyed(
     let at = names
         .iter()
         .position(|name| key.names().contains(&name.as_str()))
-        .ok_or_else(|| GeometryReadError::NoColumn {
-            path: file.path().to_path_buf(),
-            column: key.names()[0].to_owned(),
-            columns: names,
+        .ok_or_else(|| {
+            FileFault::NoColumn {
+                column: key.names()[0].to_owned(),
+                columns: names,
+            }
+            .of(file.path())
         })?;
     let of_key = columns.remove(at);
     let ids = of_key.ids()?;
@@ -200,11 +203,10 @@ struct FileColumns {
 }
 
 /// Reads all columns. Missing numbers are kept, because columns without a use may have them.
-fn columns(file: &InputFile, missing: MissingPolicy) -> Result<FileColumns, GeometryReadError> {
+fn columns(file: &InputFile, missing: MissingPolicy) -> Result<FileColumns, FileError> {
     let nulls = NullPolicy::of_tables(missing);
     if !file.format().is_interchange() {
-        let path = file.path().to_path_buf();
-        return Err(GeometryReadError::NoTable { path });
+        return Err(FileFault::NoTable.of(file.path()));
     }
     if file.format() == FileFormat::Npz {
         let (columns, description) = npz::read_columns(file.path(), nulls)?;

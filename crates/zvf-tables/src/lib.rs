@@ -96,12 +96,11 @@ pub use parquet::is_geoparquet;
 pub use rename::AttributeRename;
 pub use store_description::{FileHeader, StoreDescription};
 pub use table::{
-    Cancellation, ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions,
-    InputFile, InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile,
-    OutputFileError, OutputTable, ResultWriteError, RowIdPolicy, WrittenFiles,
+    Cancellation, ColumnError, CsvError, GeometryInput, GeometryReadOptions, InputFile,
+    InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile, OutputFileError,
+    OutputTable, RowIdPolicy, WrittenFiles,
     consistency::check as check_result,
     contained::contained,
-    error::FillError,
     level_list, object_data_left_out,
     output_file::{check_writable, values_beside},
     output_table::axes as axis_columns,

@@ -4,7 +4,8 @@ use std::{fs, path::Path};
 
 use tempfile::TempDir;
 
-use crate::table::{OutputFile, ResultWriteError, WrittenFiles, staged};
+use crate::table::{OutputFile, WrittenFiles, staged};
+use crate::{FileError, FileFault};
 
 /// A file that is written to a temporary folder beside its target, if it may lack nothing.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ impl LosslessTarget {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if the folder cannot be created.
-    pub fn new(target: &OutputFile, is_strict: bool) -> Result<Self, ResultWriteError> {
+    /// [`FileError`] if the folder cannot be created.
+    pub fn new(target: &OutputFile, is_strict: bool) -> Result<Self, FileError> {
         let mut made = Self {
             folder: None,
             file: target.clone(),
@@ -30,7 +31,7 @@ impl LosslessTarget {
             let folder = tempfile::Builder::new()
                 .prefix(".zvf-")
                 .tempdir_in(target.folder())
-                .map_err(|source| file_error(target.path(), source))?;
+                .map_err(|source| FileFault::Write(source).of(target.path()))?;
             made.file = target.inside(folder.path());
             made.folder = Some(folder);
         }
@@ -47,16 +48,13 @@ impl LosslessTarget {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError::Lossy`] if something is left out; no file has changed then.
-    pub fn publish(self, mut written: WrittenFiles) -> Result<WrittenFiles, ResultWriteError> {
+    /// [`FileFault::Lossy`] if something is left out; no file has changed then.
+    pub fn publish(self, mut written: WrittenFiles) -> Result<WrittenFiles, FileError> {
         if self.folder.is_none() {
             return Ok(written);
         }
         if !written.left_out.is_empty() {
-            return Err(ResultWriteError::Lossy {
-                path: self.target.path().to_path_buf(),
-                left_out: written.left_out,
-            });
+            return Err(FileFault::Lossy(written.left_out).of(self.target.path()));
         }
         let moved = |path: &Path| {
             let name = path.file_name().unwrap_or_default();
@@ -69,16 +67,9 @@ impl LosslessTarget {
         // The requested file is the last to get its name.
         for path in written.files.iter_mut().rev() {
             let to = moved(path);
-            fs::rename(&*path, &to).map_err(|source| file_error(&to, source))?;
+            fs::rename(&*path, &to).map_err(|source| FileFault::Write(source).of(&to))?;
             *path = to;
         }
         Ok(written)
-    }
-}
-
-fn file_error(path: &Path, source: std::io::Error) -> ResultWriteError {
-    ResultWriteError::File {
-        path: path.to_path_buf(),
-        source,
     }
 }

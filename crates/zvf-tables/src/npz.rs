@@ -3,6 +3,8 @@
 mod stream;
 mod write;
 
+use crate::{FileError, FileFault, FilePlace};
+
 pub use stream::{NpzStream, WholeFile};
 pub(crate) use write::write;
 
@@ -14,7 +16,7 @@ use zvf::{ColumnValues, NumericColumn, numeric::Kind};
 use crate::StoreDescription;
 use crate::npy::{self, NpyColumn};
 use crate::table::{
-    ColumnError, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,
+    ColumnError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,
     arrays::{InputGroup, InputLinks, InterchangeArrays},
     column::{FileColumn, NullPolicy, fill_missing},
 };
@@ -27,11 +29,10 @@ const MASK: &str = ".missing";
 pub(crate) fn read(
     input: &InputFile,
     options: &GeometryReadOptions,
-) -> Result<InterchangeArrays, GeometryReadError> {
+) -> Result<InterchangeArrays, FileError> {
     let path = input.path();
     if options.links.is_some() {
-        let path = path.to_path_buf();
-        return Err(GeometryReadError::LinksInside { path });
+        return Err(FileFault::LinksInside.of(path));
     }
     let nulls = |label: &str| null_policy(label, options.missing);
     arrays_by_name(path, all_columns(path, nulls)?)
@@ -41,7 +42,7 @@ pub(crate) fn read(
 pub(crate) fn read_columns(
     path: &Path,
     nulls: NullPolicy,
-) -> Result<(Vec<FileColumn>, Option<StoreDescription>), GeometryReadError> {
+) -> Result<(Vec<FileColumn>, Option<StoreDescription>), FileError> {
     let mut columns = Vec::new();
     let mut described = None;
     for (column, _) in all_columns(path, |_| nulls)? {
@@ -54,10 +55,7 @@ pub(crate) fn read_columns(
 }
 
 /// Reads all arrays and applies their masks. `nulls` returns the policy for an array.
-fn all_columns(
-    path: &Path,
-    nulls: impl Fn(&str) -> NullPolicy,
-) -> Result<Vec<Shaped>, GeometryReadError> {
+fn all_columns(path: &Path, nulls: impl Fn(&str) -> NullPolicy) -> Result<Vec<Shaped>, FileError> {
     let file: Arc<Path> = path.into();
     let mut arrays = members(path, |_| true)?.into_iter();
     let mut masks = HashMap::new();
@@ -79,11 +77,9 @@ fn all_columns(
         whole.push(column(&file, label, array, mask, nulls)?);
     }
     if let Some(of) = masks.into_keys().next() {
-        return Err(GeometryReadError::Column {
-            path: path.to_path_buf(),
-            column: format!("{of}{MASK}"),
-            source: ColumnError::Mask,
-        });
+        return Err(
+            FileFault::Column(ColumnError::Mask).at(path, FilePlace::Column(format!("{of}{MASK}")))
+        );
     }
     Ok(whole)
 }
@@ -94,7 +90,7 @@ pub(crate) fn read_tables(
     options: &GeometryReadOptions,
     leave: impl Fn(&str) -> bool,
     axes: u32,
-) -> Result<InterchangeArrays, GeometryReadError> {
+) -> Result<InterchangeArrays, FileError> {
     let path = input.path();
     let file: Arc<Path> = path.into();
     let mut columns = Vec::new();
@@ -124,11 +120,7 @@ pub(crate) fn read_tables(
 }
 
 /// Converts an array to ids of objects.
-pub(crate) fn ids(
-    path: &Path,
-    label: &str,
-    values: ColumnValues,
-) -> Result<Vec<i64>, GeometryReadError> {
+pub(crate) fn ids(path: &Path, label: &str, values: ColumnValues) -> Result<Vec<i64>, FileError> {
     let column = FileColumn {
         file: path.into(),
         label: label.to_owned(),
@@ -140,7 +132,7 @@ pub(crate) fn ids(
 }
 
 /// Converts an array to the ends of links.
-pub(crate) fn ends(path: &Path, values: ColumnValues) -> Result<Vec<i64>, GeometryReadError> {
+pub(crate) fn ends(path: &Path, values: ColumnValues) -> Result<Vec<i64>, FileError> {
     let column = FileColumn {
         file: path.into(),
         label: "links".to_owned(),
@@ -168,7 +160,7 @@ fn column(
     array: NpyColumn,
     mask: Option<NpyColumn>,
     policy: NullPolicy,
-) -> Result<Shaped, GeometryReadError> {
+) -> Result<Shaped, FileError> {
     let dimensions = array.shape.len();
     let mut column = FileColumn {
         file: Arc::clone(file),
@@ -192,10 +184,8 @@ fn column(
     column.values = match column.values {
         ColumnValues::Numeric(numbers) => {
             let numbers = fill_missing(numbers, &missing, policy);
-            let (numbers, nulls) = numbers.map_err(|source| GeometryReadError::Column {
-                path: file.to_path_buf(),
-                column: column.label.clone(),
-                source,
+            let (numbers, nulls) = numbers.map_err(|source| {
+                FileFault::Column(source).at(file, FilePlace::Column(column.label.clone()))
             })?;
             column.nulls = nulls;
             ColumnValues::Numeric(numbers)
@@ -213,20 +203,14 @@ fn column(
 }
 
 /// Assigns columns to arrays by name.
-fn arrays_by_name(
-    path: &Path,
-    columns: Vec<Shaped>,
-) -> Result<InterchangeArrays, GeometryReadError> {
+fn arrays_by_name(path: &Path, columns: Vec<Shaped>) -> Result<InterchangeArrays, FileError> {
     let (positions, columns): (Vec<_>, Vec<_>) = columns
         .into_iter()
         .partition(|(column, _)| column.label == "positions");
     let positions = positions.into_iter().next();
-    let (positions, dimensions) = positions.ok_or_else(|| GeometryReadError::NoPositions {
-        path: path.to_path_buf(),
-        arrays: columns
-            .iter()
-            .map(|(column, _)| column.label.clone())
-            .collect(),
+    let (positions, dimensions) = positions.ok_or_else(|| {
+        let arrays = columns.iter().map(|(column, _)| column.label.clone());
+        FileFault::NoPositions(arrays.collect()).of(path)
     })?;
     check_dimensions(&positions, dimensions, 2)?;
     let mut arrays = InterchangeArrays::new(positions.numbers()?.clone());
@@ -271,22 +255,15 @@ fn arrays_by_name(
 }
 
 /// Parses the description of the store.
-fn description(path: &Path, column: &FileColumn) -> Result<StoreDescription, GeometryReadError> {
+fn description(path: &Path, column: &FileColumn) -> Result<StoreDescription, FileError> {
     let description = match column.values.text_at(0) {
         Some(text) => StoreDescription::parse(text),
         None => Err("the array metadata is not text".to_owned()),
     };
-    description.map_err(|reason| GeometryReadError::Metadata {
-        path: path.to_path_buf(),
-        reason,
-    })
+    description.map_err(|reason| FileFault::Description(reason).of(path))
 }
 
-fn check_dimensions(
-    column: &FileColumn,
-    found: usize,
-    expected: usize,
-) -> Result<(), GeometryReadError> {
+fn check_dimensions(column: &FileColumn, found: usize, expected: usize) -> Result<(), FileError> {
     if found == expected {
         Ok(())
     } else {
@@ -294,21 +271,17 @@ fn check_dimensions(
     }
 }
 
-fn unknown(path: &Path, array: String) -> GeometryReadError {
-    let path = path.to_path_buf();
-    GeometryReadError::Unknown { path, array }
+fn unknown(path: &Path, array: String) -> FileError {
+    FileFault::UnknownArray(array).of(path)
 }
 
 /// Offset and length of a member; `None` if it is compressed.
 pub(crate) type MemberSpan = Option<(u64, u64)>;
 
 /// Returns the location of each array in the file, by name.
-pub(crate) fn member_spans(path: &Path) -> Result<Vec<(String, MemberSpan)>, GeometryReadError> {
-    let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
-    let in_zip = |error| GeometryReadError::Zip {
-        path: path.to_path_buf(),
-        error,
-    };
+pub(crate) fn member_spans(path: &Path) -> Result<Vec<(String, MemberSpan)>, FileError> {
+    let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
+    let in_zip = |error| FileFault::NotNpz(error).of(path);
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
     let mut places = Vec::with_capacity(archive.len());
     for at in 0..archive.len() {
@@ -331,16 +304,13 @@ pub(crate) fn member_spans(path: &Path) -> Result<Vec<(String, MemberSpan)>, Geo
 fn members(
     path: &Path,
     wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<(String, NpyColumn)>, GeometryReadError> {
-    let in_file = |error| GeometryReadError::file(path, error);
+) -> Result<Vec<(String, NpyColumn)>, FileError> {
+    let in_file = |error| FileError::unreadable(path, error);
     let file = File::open(path).map_err(in_file)?;
     let length = file.metadata().map_err(in_file)?.len();
     let in_zip = |source| match source {
-        zip::result::ZipError::Io(error) => GeometryReadError::file(path, error),
-        error => {
-            let path = path.to_path_buf();
-            GeometryReadError::Zip { path, error }
-        }
+        zip::result::ZipError::Io(error) => FileError::unreadable(path, error),
+        error => FileFault::NotNpz(error).of(path),
     };
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
     let mut arrays = Vec::with_capacity(archive.len());
@@ -355,12 +325,9 @@ fn members(
         if !wanted(label) {
             continue;
         }
-        let array =
-            member(&mut archive, at, length).map_err(|source| GeometryReadError::Array {
-                path: path.to_path_buf(),
-                array: label.to_owned(),
-                source,
-            })?;
+        let array = member(&mut archive, at, length).map_err(|source| {
+            FileFault::Npy(source).at(path, FilePlace::Array(label.to_owned()))
+        })?;
         arrays.push((label.to_owned(), array));
     }
     Ok(arrays)

@@ -1,6 +1,6 @@
 //! Parquet, written with zstd compression.
 
-use std::{fs::File, path::Path, sync::Arc};
+use std::{fs::File, io, path::Path, sync::Arc};
 
 use arrow_schema::{DataType, Fields, Schema};
 use parquet::{
@@ -12,30 +12,24 @@ use parquet::{
     errors::ParquetError,
     file::{metadata::KeyValue, properties::WriterProperties},
 };
-use zvf::QueryResult;
+use zvf::{ErrorKind, QueryResult};
 
 use crate::StoreDescription;
 use crate::record_batch::{RecordBatches, TableBuilder, write_batches};
 use crate::table::{
-    GeometryReadError, ResultWriteError, TableReadOptions,
-    error::FillError,
+    TableReadOptions,
     input_table::InputTable,
     staged::{Sink, Staged},
 };
+use crate::{FileError, FileFault};
 
 /// Rows decoded at a time.
 const BATCH_ROWS: usize = 1 << 16;
 
 /// Reads a table.
-pub(crate) fn read_table(
-    path: &Path,
-    options: TableReadOptions,
-) -> Result<InputTable, GeometryReadError> {
-    let in_file = |source| GeometryReadError::Parquet {
-        path: path.to_path_buf(),
-        source,
-    };
-    let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
+pub(crate) fn read_table(path: &Path, options: TableReadOptions) -> Result<InputTable, FileError> {
+    let in_file = |source| FileError::unreadable(path, source);
+    let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
     let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(in_file)?;
     let mut table = TableBuilder::new(path, metadata.schema(), options)?;
     let rows = metadata.metadata().file_metadata().num_rows();
@@ -46,10 +40,7 @@ pub(crate) fn read_table(
         .build()
         .map_err(in_file)?;
     for batch in reader {
-        let batch = batch.map_err(|source| GeometryReadError::Arrow {
-            path: path.to_path_buf(),
-            source,
-        })?;
+        let batch = batch.map_err(|source| FileError::unreadable(path, source))?;
         table.push(&batch)?;
     }
     table.finish()
@@ -81,11 +72,11 @@ pub(crate) fn write(
     result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
-) -> Result<Vec<String>, ResultWriteError> {
+) -> Result<Vec<String>, FileError> {
     write_batches(result, description, staged, write_table)
 }
 
-fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FillError> {
+fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FileFault> {
     let schema = batches.schema();
     // Readers without Arrow support find the metadata here, the others in the schema.
     let mut entries: Vec<KeyValue> = schema
@@ -98,12 +89,25 @@ fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), F
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_key_value_metadata(Some(entries))
         .build();
-    let mut writer = ArrowWriter::try_new(sink, Arc::clone(schema), Some(properties))?;
+    let mut writer =
+        ArrowWriter::try_new(sink, Arc::clone(schema), Some(properties)).map_err(fault)?;
     for batch in batches.iter() {
-        writer.write(&batch?)?;
+        writer.write(&batch?).map_err(fault)?;
     }
-    writer.close()?;
+    writer.close().map_err(fault)?;
     Ok(())
+}
+
+/// Returns the fault of a table that the library cannot write.
+fn fault(error: ParquetError) -> FileFault {
+    let error = match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => return FileFault::Io(*error),
+            Err(error) => ParquetError::External(error),
+        },
+        error => error,
+    };
+    FileFault::library(ErrorKind::Unavailable, "parquet cannot be written", error)
 }
 
 /// Returns whether a Parquet file has a column of geometry. Reads the end of the file.

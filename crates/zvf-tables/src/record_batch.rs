@@ -8,4 +8,4 @@ mod decode;
 mod encode;
 
 pub(crate) use decode::TableBuilder;
-pub(crate) use encode::{RecordBatches, write_batches};
+pub(crate) use encode::{RecordBatches, fault, write_batches};

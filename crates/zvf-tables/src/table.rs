@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use zvf::{Geometry, GeometryKind, LevelUse, QueryResult};
 
 pub use column::MissingPolicy;
-pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};
+pub use error::{ColumnError, CsvError, NpyReadError};
 pub use input_file::{InputFile, InputFileError};
 pub use output_file::{Cancellation, OutputFile, OutputFileError};
 pub use output_table::{OutputColumn, OutputTable};
@@ -125,7 +125,7 @@ impl GeometryInput {
     }
 }
 
-/// Files written by the function of that name.
+/// Files written by [`write()`](crate::write()).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenFiles {

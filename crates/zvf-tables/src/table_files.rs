@@ -8,15 +8,13 @@ use std::{
 
 use zvf::QueryResult;
 
-#[cfg(feature = "arrow")]
 use crate::arrow;
 #[cfg(feature = "parquet")]
 use crate::parquet;
 use crate::{
     AttributeRename, FileFormat, StoreDescription, csv, npz,
     table::{
-        GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile,
-        ResultWriteError, TableReadOptions, WrittenFiles,
+        GeometryInput, GeometryReadOptions, InputFile, OutputFile, TableReadOptions, WrittenFiles,
         arrays::{self, InterchangeArrays},
         column::NullPolicy,
         contained::contained,
@@ -25,16 +23,15 @@ use crate::{
         staged::Staged,
     },
 };
+#[cfg(feature = "arrow")]
+use crate::{FileError, FileFault};
 
 /// Reads the geometry of a table and of the tables beside it.
 ///
 /// # Errors
 ///
-/// Returns [`GeometryReadError`], which names the file and the line, column or array.
-pub fn read(
-    file: &InputFile,
-    options: &GeometryReadOptions,
-) -> Result<GeometryInput, GeometryReadError> {
+/// Returns [`FileError`], which names the file and the line, column or array.
+pub fn read(file: &InputFile, options: &GeometryReadOptions) -> Result<GeometryInput, FileError> {
     let (mut arrays, renames) = match file.format() {
         FileFormat::Npz => {
             let arrays = contained(file.path(), || npz::read(file, options))?;
@@ -53,7 +50,7 @@ pub fn read(
 fn read_tables(
     file: &InputFile,
     options: &GeometryReadOptions,
-) -> Result<(InterchangeArrays, Vec<AttributeRename>), GeometryReadError> {
+) -> Result<(InterchangeArrays, Vec<AttributeRename>), FileError> {
     let (nulls, memory) = (NullPolicy::of_rows(options.missing), options.memory);
     let of_rows = TableReadOptions { nulls, memory };
     let nulls = NullPolicy::of_tables(options.missing);
@@ -75,8 +72,7 @@ fn read_tables(
     if let Some(links) = links {
         let path = links.path().to_path_buf();
         if !options.kind.is_linked() {
-            let kind = options.kind.name();
-            return Err(GeometryReadError::Links { path, kind });
+            return Err(FileFault::Links(options.kind.name()).of(&path));
         }
         input_table::add_links(read_table(&links, of_rows)?, &mut arrays)?;
         arrays.files.push(path);
@@ -100,34 +96,29 @@ fn read_tables(
 /// Reads `NAME.metadata.json` beside a table of csv. Other formats hold the description.
 pub(crate) fn read_description(
     file: &InputFile,
-) -> Result<(Option<StoreDescription>, Option<PathBuf>), GeometryReadError> {
+) -> Result<(Option<StoreDescription>, Option<PathBuf>), FileError> {
     let path = file.path().with_extension("metadata.json");
     if file.format() != FileFormat::Csv || !path.is_file() {
         return Ok((None, None));
     }
     let text =
-        std::fs::read_to_string(&path).map_err(|error| GeometryReadError::file(&path, error))?;
-    let description =
-        StoreDescription::parse(&text).map_err(|reason| GeometryReadError::Metadata {
-            path: path.clone(),
-            reason,
-        })?;
+        std::fs::read_to_string(&path).map_err(|error| FileError::unreadable(&path, error))?;
+    let description = StoreDescription::parse(&text)
+        .map_err(|reason| FileFault::Description(reason).of(&path))?;
     Ok((Some(description), Some(path)))
 }
 
 pub(crate) fn read_table(
     file: &InputFile,
     options: TableReadOptions,
-) -> Result<InputTable, GeometryReadError> {
+) -> Result<InputTable, FileError> {
     contained(file.path(), || match file.format() {
         FileFormat::Csv => csv::read_table(file.path(), options.nulls),
         #[cfg(feature = "arrow")]
         FileFormat::Arrow => arrow::read_table(file.path(), options),
         #[cfg(feature = "parquet")]
         FileFormat::Parquet => parquet::read_table(file.path(), options),
-        _ => Err(GeometryReadError::NotBuilt {
-            path: file.path().to_path_buf(),
-        }),
+        _ => Err(FileFault::NotBuilt(file.format().extension()).of(file.path())),
     })
 }
 
@@ -139,7 +130,7 @@ pub(crate) fn read_table(
 ///
 /// # Errors
 ///
-/// Returns [`ResultWriteError`] if the result does not fit the format or a file cannot be written.
+/// Returns [`FileError`] if the result does not fit the format or a file cannot be written.
 /// No file has changed then, unless the final step, removing files of an earlier result and
 /// renaming several finished ones, fails half way.
 pub fn write(
@@ -147,7 +138,7 @@ pub fn write(
     description: &StoreDescription,
     file: &OutputFile,
     siblings: &HashSet<PathBuf>,
-) -> Result<WrittenFiles, ResultWriteError> {
+) -> Result<WrittenFiles, FileError> {
     let mut staged = Staged::of_output(file);
     let left_out = match file.format() {
         FileFormat::Csv => csv::write(result, description, &mut staged)?,
@@ -156,7 +147,7 @@ pub fn write(
         FileFormat::Arrow => arrow::write(result, description, &mut staged)?,
         #[cfg(feature = "parquet")]
         FileFormat::Parquet => parquet::write(result, description, &mut staged)?,
-        format => return Err(ResultWriteError::NotBuilt(format)),
+        format => return Err(FileFault::NotBuilt(format.extension()).of(file.path())),
     };
     staged.keep(siblings);
     let mut written = staged.publish()?;
@@ -168,8 +159,8 @@ pub fn write(
 ///
 /// # Errors
 ///
-/// Returns [`ResultWriteError`] if the file cannot be written.
-pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), ResultWriteError> {
+/// Returns [`FileError`] if the file cannot be written.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let mut staged = Staged::new(path);
     staged.write(|sink| Ok(sink.write_all(bytes)?))?;
     staged.publish().map(|_| ())

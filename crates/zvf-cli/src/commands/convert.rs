@@ -5,9 +5,8 @@ use std::{error::Error, path::PathBuf};
 use serde_json::json;
 use zvf::GeometryKind;
 use zvf_files::{
-    FileReadOptions, FileResults, GeometryReadError, GeometryReadOptions, InputFile,
-    InputFileError, LosslessTarget, OutputFile, ResultSink, ResultTables, StoreDescription,
-    WrittenFiles,
+    FileError, FileReadOptions, FileResults, GeometryReadOptions, InputFile, InputFileError,
+    LosslessTarget, OutputFile, ResultSink, ResultTables, StoreDescription, WrittenFiles,
 };
 
 use crate::{
@@ -105,7 +104,7 @@ fn in_batches(
     let mut batches = FileResults::new(reader.as_mut());
     let has_whole_objects = batches.has_whole_objects();
     let mut vertices = 0_u64;
-    while let Some(batch) = batches.next(BATCH).map_err(GeometryReadError::Batch)? {
+    while let Some(batch) = batches.next(BATCH).map_err(FileError::of_batch)? {
         stop::check()?;
         vertices = vertices.saturating_add(len_u64(batch.positions.len()));
         sink.write(&batch)?;
@@ -142,7 +141,7 @@ fn whole(
         input
     } else {
         let mut reader = zvf_files::open_field(file, arguments.reading())?;
-        let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
+        let geometry = zvf_files::read_whole(reader.as_mut()).map_err(FileError::of_batch)?;
         zvf_files::input_of(reader.description(), geometry, Vec::new())
     };
     let mut kinds = GeometryKind::ALL.into_iter();

@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::SchemaRef;
 use zvf::{ColumnValues, GeometryKind, QueryResult};
-use zvf_files::{self, GeometryReadError, GeometryReadOptions, InputFile};
+use zvf_files::{self, FileFault, GeometryReadOptions, InputFile};
 
 use crate::results::{graph, in_axes, lacking, numbers, paths, points, rows, words, written};
 
@@ -323,7 +323,7 @@ fn a_long_word_is_held_once() {
             assert!(codes.iter().all(|code| *code == 0));
             assert_eq!((words.len(), words[0].len()), (1, 200_000));
             let error = read(200_000).unwrap_err();
-            assert!(matches!(error, GeometryReadError::Memory { .. }), "{error}");
+            assert!(matches!(error.fault, FileFault::Memory { .. }), "{error}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use zvf::{Links, QueryResult};
-use zvf_files::{FileFormat, OutputFile, OutputFileError, ResultWriteError};
+use zvf_files::{FileFault, FileFormat, OutputFile, OutputFileError};
 
 use crate::results::{in_axes, numbers, points, words, written};
 
@@ -93,7 +93,7 @@ fn a_failed_write_keeps_the_previous_file() {
     // Detected only after most of the file is written.
     result.object = vec![numbers("a/b", 1, &[1_u8, 2])];
     let error = written(&result, folder.path(), "a.npz").unwrap_err();
-    assert!(matches!(error, ResultWriteError::Name(name) if name == "object.a/b"));
+    assert!(matches!(error.fault, FileFault::Name(name) if name == "object.a/b"));
     assert_eq!(
         fs::read_to_string(folder.path().join("a.npz")).unwrap(),
         "old"
@@ -110,7 +110,7 @@ fn a_failed_table_prevents_all_files_of_the_result() {
     let mut result = points();
     result.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
     let error = written(&result, folder.path(), "a.csv").unwrap_err();
-    assert!(matches!(error, ResultWriteError::TwoColumns(name) if name == "object.a"));
+    assert!(matches!(error.fault, FileFault::TwoColumns(name) if name == "object.a"));
     assert_eq!(names(folder.path()), ["a.csv", "a.group_attributes.csv"]);
     let kept = fs::read_to_string(folder.path().join("a.csv")).unwrap();
     assert_eq!(kept, "old");

@@ -5,7 +5,8 @@ use std::{fs::File, io::Write, path::Path};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_files::{
-    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, MissingPolicy, NpyReadError,
+    ColumnError, FileError, FileFault, FilePlace, GeometryInput, GeometryReadOptions,
+    MissingPolicy, NpyReadError,
 };
 use zvf_format::numeric::{ByteOrder, encode};
 
@@ -55,10 +56,7 @@ fn pack(path: &Path, members: &[(&str, Vec<u8>)], method: CompressionMethod) {
     zip.finish().unwrap();
 }
 
-fn read_as(
-    kind: GeometryKind,
-    members: &[(&str, Vec<u8>)],
-) -> Result<GeometryInput, GeometryReadError> {
+fn read_as(kind: GeometryKind, members: &[(&str, Vec<u8>)]) -> Result<GeometryInput, FileError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npz");
     pack(&path, members, CompressionMethod::Stored);
@@ -74,10 +72,10 @@ fn geometry(members: &[(&str, Vec<u8>)]) -> Geometry {
 #[track_caller]
 fn refused(bytes: Vec<u8>) -> NpyReadError {
     let error = read_as(GeometryKind::Points, &[("positions", bytes)]).unwrap_err();
-    let GeometryReadError::Array { array, source, .. } = error else {
-        panic!("{error}");
+    assert_eq!(error.place, FilePlace::Array("positions".to_owned()));
+    let FileFault::Npy(source) = error.fault else {
+        panic!("{}", error.fault);
     };
-    assert_eq!(array, "positions");
     source
 }
 
@@ -85,10 +83,10 @@ fn refused(bytes: Vec<u8>) -> NpyReadError {
 #[track_caller]
 fn refused_column(name: &str, bytes: Vec<u8>) -> ColumnError {
     let error = read_as(GeometryKind::Points, &[positions(), (name, bytes)]).unwrap_err();
-    let GeometryReadError::Column { column, source, .. } = error else {
-        panic!("{error}");
+    assert_eq!(error.place, FilePlace::Column(name.to_owned()));
+    let FileFault::Column(source) = error.fault else {
+        panic!("{}", error.fault);
     };
-    assert_eq!(column, name);
     source
 }
 
@@ -215,7 +213,10 @@ fn compressed_members_are_read() {
     for end in [0, 10, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..end]).unwrap();
         assert!(
-            matches!(file(&path, &reading), Err(GeometryReadError::Zip { .. })),
+            matches!(
+                file(&path, &reading).unwrap_err().fault,
+                FileFault::NotNpz(_)
+            ),
             "{end}"
         );
     }
@@ -369,7 +370,7 @@ fn ids_must_be_integers_in_range() {
     let dimensions = ColumnError::Dimensions { expected, found };
     assert_eq!(refused_column("links", i64s(&[0, 1])), dimensions);
     let error = read_as(GeometryKind::Points, &[("positions", i64s(&[1]))]).unwrap_err();
-    assert!(matches!(error, GeometryReadError::Column { source, .. } if source == dimensions));
+    assert!(matches!(error.fault, FileFault::Column(source) if source == dimensions));
 }
 
 #[test]
@@ -378,12 +379,12 @@ fn unknown_arrays_are_rejected() {
         let error =
             read_as(GeometryKind::Points, &[positions(), (name, i64s(&[1, 2]))]).unwrap_err();
         assert!(
-            matches!(&error, GeometryReadError::Unknown { array, .. } if array == name),
+            matches!(&error.fault, FileFault::UnknownArray(array) if array == name),
             "{error}"
         );
     }
     let error = read_as(GeometryKind::Points, &[("object_ids", i64s(&[1]))]).unwrap_err();
-    assert!(matches!(error, GeometryReadError::NoPositions { .. }));
+    assert!(matches!(error.fault, FileFault::NoPositions(_)));
     let mask = of("|b1", "2,", &[1, 0]);
     assert_eq!(
         refused_column("vertex.a.missing", mask.clone()),
@@ -402,9 +403,7 @@ fn unknown_arrays_are_rejected() {
         expected: 2,
         found: 1,
     };
-    assert!(
-        matches!(error, Err(GeometryReadError::Column { source: found, .. }) if found == source)
-    );
+    assert!(matches!(error.unwrap_err().fault, FileFault::Column(found) if found == source));
 }
 
 #[test]
@@ -480,11 +479,8 @@ fn masks_mark_missing_values() {
     let mut reading = GeometryReadOptions::new(GeometryKind::Points);
     let error = file(&path, &reading).unwrap_err();
     assert!(matches!(
-        error,
-        GeometryReadError::Column {
-            source: ColumnError::Missing(1),
-            ..
-        }
+        error.fault,
+        FileFault::Column(ColumnError::Missing(1))
     ));
     reading.missing = MissingPolicy::Nan;
     let found = file(&path, &reading).unwrap().geometry;

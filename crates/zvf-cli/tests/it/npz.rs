@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs::File, io::Read};
 
 use zvf::QueryResult;
-use zvf_files::ResultWriteError;
+use zvf_files::FileFault;
 use zvf_format::numeric::{ByteOrder, Element, encode};
 
 use crate::results::{
@@ -235,7 +235,7 @@ fn fixed_width_text_of_excessive_size_is_rejected() {
     let long = "a".repeat(300_000);
     result.vertex = vec![words("name", &vec![0; count], &[&long])];
     let error = written(&result, folder.path(), "a.npz").unwrap_err();
-    let ResultWriteError::Text { column, bytes } = error else {
+    let FileFault::Text { column, bytes } = error.fault else {
         panic!("{error}");
     };
     assert_eq!((column.as_str(), bytes), ("vertex.name", 6_000_000_000));
@@ -254,5 +254,5 @@ fn two_arrays_with_the_same_name_are_rejected() {
         numbers("n.missing", 1, &[1_u8, 2]),
     ];
     let error = written(&result, folder.path(), "a.npz").unwrap_err();
-    assert!(matches!(error, ResultWriteError::TwoColumns(name) if name == "vertex.n.missing"));
+    assert!(matches!(error.fault, FileFault::TwoColumns(name) if name == "vertex.n.missing"));
 }

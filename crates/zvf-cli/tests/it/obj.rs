@@ -1,6 +1,6 @@
 //! OBJ files, compared as text.
 
-use zvf_files::ResultWriteError;
+use zvf_files::FileFault;
 
 use crate::results::{graph, in_axes, mesh, numbers, paths, points, text, words, written};
 
@@ -137,7 +137,7 @@ fn other_numbers_of_axes_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for axes in [1, 4, 5] {
         let error = written(&in_axes(axes), folder.path(), "a.obj").unwrap_err();
-        assert!(matches!(error, ResultWriteError::Axes(found) if found == axes as usize));
+        assert!(matches!(error.fault, FileFault::Axes(found) if found == axes as usize));
         let says = format!("obj supports 2 or 3 axes, not {axes}; write ply, csv or npz");
         assert_eq!(error.to_string(), says);
     }

@@ -1,7 +1,7 @@
 //! PLY files, read back by an independent reader.
 
 use zvf::{Links, QueryResult};
-use zvf_files::ResultWriteError;
+use zvf_files::FileFault;
 
 use crate::results::{
     bytes, graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,
@@ -306,8 +306,8 @@ fn coordinates_that_would_be_rounded_are_rejected() {
     result.positions = rows(1, &[0, (1_i64 << 53) + 1]);
     let error = written(&result, folder.path(), "a.ply").unwrap_err();
     assert!(matches!(
-        error,
-        ResultWriteError::Coordinates { kind: "int64", .. }
+        error.fault,
+        FileFault::InexactCoordinates { kind: "int64", .. }
     ));
     result.positions = rows(1, &[0, 1_i64 << 53]);
     assert_eq!(

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use zvf::{
     Column, ColumnValues, Links, NumericColumn, ObjectGroup, Parts, QueryResult, numeric::Kind,
 };
-use zvf_files::{OutputFile, ResultWriteError, StoreDescription, WrittenFiles, write};
+use zvf_files::{FileError, OutputFile, StoreDescription, WrittenFiles, write};
 use zvf_format::numeric::{ByteOrder, Element, encode};
 
 /// Writes a result to a file of this name in a folder.
@@ -13,7 +13,7 @@ pub(crate) fn written(
     result: &QueryResult,
     folder: &Path,
     name: &str,
-) -> Result<WrittenFiles, ResultWriteError> {
+) -> Result<WrittenFiles, FileError> {
     let target = OutputFile::new(folder.join(name)).unwrap();
     write(result, &StoreDescription::new("graph"), &target)
 }

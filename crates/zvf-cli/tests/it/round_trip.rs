@@ -6,8 +6,8 @@ use zvf::{
     Column, ColumnValues, Geometry, GeometryKind, NumericColumn, QueryResult, numeric::Kind,
 };
 use zvf_files::{
-    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy,
-    read,
+    ColumnError, FileError, FileFault, FilePlace, GeometryInput, GeometryReadOptions, InputFile,
+    MissingPolicy, read,
 };
 
 use crate::results::{
@@ -25,10 +25,7 @@ pub(crate) fn typed() -> Vec<&'static str> {
     ]
 }
 
-pub(crate) fn file(
-    path: &Path,
-    reading: &GeometryReadOptions,
-) -> Result<GeometryInput, GeometryReadError> {
+pub(crate) fn file(path: &Path, reading: &GeometryReadOptions) -> Result<GeometryInput, FileError> {
     read(&InputFile::new(path).unwrap(), reading)
 }
 
@@ -37,7 +34,7 @@ fn again(
     result: &QueryResult,
     end: &str,
     reading: &GeometryReadOptions,
-) -> Result<GeometryInput, GeometryReadError> {
+) -> Result<GeometryInput, FileError> {
     let folder = tempfile::tempdir().unwrap();
     let name = format!("a.{end}");
     written(result, folder.path(), &name).unwrap();
@@ -189,12 +186,10 @@ fn missing_numbers_are_rejected_or_become_nan() {
     for end in typed() {
         let mut reading = GeometryReadOptions::new(GeometryKind::Graphs);
         let error = again(&graph(), end, &reading).unwrap_err();
-        let GeometryReadError::Column { column, source, .. } = error else {
-            panic!("{error}");
-        };
-        assert_eq!(
-            (column.as_str(), source),
-            ("link.weight", ColumnError::Missing(1))
+        assert_eq!(error.place, FilePlace::Column("link.weight".to_owned()));
+        assert!(
+            matches!(error.fault, FileFault::Column(ColumnError::Missing(1))),
+            "{error}"
         );
         reading.missing = MissingPolicy::Nan;
         let found = again(&graph(), end, &reading).unwrap().geometry;
@@ -208,9 +203,7 @@ fn missing_numbers_are_rejected_or_become_nan() {
         let reading = &reading;
         let error = again(&result, end, reading).unwrap_err();
         let source = ColumnError::Inexact(0);
-        assert!(
-            matches!(error, GeometryReadError::Column { source: found, .. } if found == source)
-        );
+        assert!(matches!(error.fault, FileFault::Column(found) if found == source));
     }
 }
 

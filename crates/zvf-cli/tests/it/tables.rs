@@ -4,13 +4,14 @@ use std::fs;
 
 use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_files::{
-    ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
-    InputFileError, MissingPolicy,
+    ColumnError, CsvError, FileError, FileFault, FilePlace, GeometryInput, GeometryReadOptions,
+    InputFile, InputFileError, MissingPolicy,
 };
+use zvf_model::error_chain::error_chain;
 
 use crate::round_trip::file;
 
-fn read(text: &str, reading: &GeometryReadOptions) -> Result<GeometryInput, GeometryReadError> {
+fn read(text: &str, reading: &GeometryReadOptions) -> Result<GeometryInput, FileError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, text).unwrap();
@@ -28,10 +29,10 @@ fn geometry(text: &str, kind: GeometryKind) -> Geometry {
 #[track_caller]
 fn wrong_line(text: &str) -> (u64, CsvError) {
     let error = read(text, &GeometryReadOptions::new(GeometryKind::Points)).unwrap_err();
-    let GeometryReadError::Line { line, source, .. } = error else {
-        panic!("{error}");
-    };
-    (line, source)
+    match (error.place, error.fault) {
+        (FilePlace::Line(line), FileFault::Csv(source)) => (line, source),
+        (_, fault) => panic!("{fault}"),
+    }
 }
 
 #[test]
@@ -90,8 +91,8 @@ fn consecutive_rows_of_a_part_are_a_path() {
         &GeometryReadOptions::new(GeometryKind::Points),
     )
     .unwrap_err();
-    let GeometryReadError::Column { source, .. } = error else {
-        panic!("{error}");
+    let FileFault::Column(source) = error.fault else {
+        panic!("{}", error.fault);
     };
     assert_eq!(source, ColumnError::OfPaths("part".to_owned()));
 }
@@ -109,13 +110,13 @@ fn axes_are_found_by_name() {
     assert_eq!(found.geometry.vertex[0].name, "x");
     assert_eq!(found.axes, Some(names));
     let error = read("x,y\n1,2\n", &reading).unwrap_err();
-    assert!(matches!(error, GeometryReadError::NoColumn { column, .. } if column == "t"));
+    assert!(matches!(error.fault, FileFault::NoColumn { column, .. } if column == "t"));
     let error = read(
         "lon,lat\n1,2\n",
         &GeometryReadOptions::new(GeometryKind::Points),
     )
     .unwrap_err();
-    assert!(error.to_string().contains("--axes lon,lat"), "{error}");
+    assert!(error_chain(&error).contains("--axes lon,lat"), "{error}");
     let error = read(
         "x,y\n1,2\n3,a\n",
         &GeometryReadOptions::new(GeometryKind::Points),
@@ -148,24 +149,14 @@ fn errors_name_the_line() {
         &GeometryReadOptions::new(GeometryKind::Points),
     )
     .unwrap_err();
-    assert!(matches!(
-        error,
-        GeometryReadError::Column {
-            source: ColumnError::Twice,
-            ..
-        }
-    ));
+    assert!(matches!(error.fault, FileFault::Column(ColumnError::Twice)));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, b"x,a\n1,\xff\n").unwrap();
     let error = file(&path, &GeometryReadOptions::new(GeometryKind::Points)).unwrap_err();
     assert!(matches!(
-        error,
-        GeometryReadError::Line {
-            line: 2,
-            source: CsvError::Encoding,
-            ..
-        }
+        (error.place, error.fault),
+        (FilePlace::Line(2), FileFault::Csv(CsvError::Encoding))
     ));
 }
 
@@ -207,10 +198,7 @@ fn links_come_from_the_adjacent_or_a_named_file() {
         &GeometryReadOptions::new(GeometryKind::Points),
     )
     .unwrap_err();
-    assert!(matches!(
-        error,
-        GeometryReadError::Links { kind: "points", .. }
-    ));
+    assert!(matches!(error.fault, FileFault::Links("points")));
 }
 
 #[test]
@@ -240,8 +228,8 @@ fn attributes_may_have_their_own_tables() {
         &GeometryReadOptions::new(GeometryKind::Points),
     )
     .unwrap_err();
-    let GeometryReadError::Column { source, .. } = error else {
-        panic!("{error}");
+    let FileFault::Column(source) = error.fault else {
+        panic!("{}", error.fault);
     };
     assert_eq!(source, ColumnError::Elsewhere("NAME.objects"));
 }
@@ -305,12 +293,8 @@ fn parquet_of_other_programs_is_read() {
         ("day", Arc::new(Date32Array::from(vec![1, 2]))),
     ]);
     let error = file(&path, &GeometryReadOptions::new(GeometryKind::Points)).unwrap_err();
-    let GeometryReadError::Column {
-        source: ColumnError::Kind(kind),
-        ..
-    } = error
-    else {
-        panic!("{error}");
+    let FileFault::Column(ColumnError::Kind(kind)) = error.fault else {
+        panic!("{}", error.fault);
     };
     assert_eq!(kind, "Date32");
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use zvf::Geometry;
 use zvf_tables::{
-    FileError, FileFault, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
-    MissingPolicy, StoreDescription,
+    FileError, FileFault, GeometryInput, GeometryReadOptions, InputFile, MissingPolicy,
+    StoreDescription,
 };
 
 use crate::{FileDescription, FileReadOptions, GeometryReader};
@@ -14,20 +14,18 @@ use crate::{FileDescription, FileReadOptions, GeometryReader};
 ///
 /// # Errors
 ///
-/// [`GeometryReadError`] if the file is damaged, or lacks an attribute to rename.
+/// [`FileError`] if the file is damaged, or lacks an attribute to rename.
 pub fn open_field(
     file: &InputFile,
     mut options: FileReadOptions,
-) -> Result<Box<dyn GeometryReader>, GeometryReadError> {
+) -> Result<Box<dyn GeometryReader>, FileError> {
     options.with.splice(0..0, file.further().iter().cloned());
     let opened = crate::open(file.path(), &options);
     opened.map_err(|error| match error.fault {
-        FileFault::NoAttribute { name, present } => GeometryReadError::Rename {
-            path: error.path,
-            name,
-            names: present,
-        },
-        fault => FileError { fault, ..error }.into(),
+        FileFault::NoAttribute { name, present } => {
+            FileFault::Rename { name, present }.of(&error.path)
+        }
+        fault => FileError { fault, ..error },
     })
 }
 
@@ -35,7 +33,7 @@ pub fn open_field(
 pub(crate) fn read(
     file: &InputFile,
     options: &GeometryReadOptions,
-) -> Result<GeometryInput, GeometryReadError> {
+) -> Result<GeometryInput, FileError> {
     let reading = FileReadOptions {
         kind: Some(options.kind),
         // The whole is in memory in any case.
@@ -46,7 +44,7 @@ pub(crate) fn read(
         ..FileReadOptions::default()
     };
     let mut reader = open_field(file, reading)?;
-    let geometry = crate::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
+    let geometry = crate::read_whole(reader.as_mut()).map_err(FileError::of_batch)?;
     let files = vec![file.path().to_path_buf()];
     Ok(input_of(reader.description(), geometry, files))
 }

@@ -7,7 +7,7 @@ use std::{
 
 use zvf::{Column, Links, ObjectGroup, Parts, QueryResult};
 use zvf_tables::{
-    ObjectFiles, OutputFile, ResultWriteError, StoreDescription, WrittenFiles,
+    FileError, FileFault, ObjectFiles, OutputFile, StoreDescription, WrittenFiles,
     display::{count_noun, len_u64},
 };
 
@@ -17,14 +17,14 @@ use super::write_one;
 ///
 /// # Errors
 ///
-/// Returns [`ResultWriteError`] if the result has no objects, two objects have one name, or a file
+/// Returns [`FileError`] if the result has no objects, two objects have one name, or a file
 /// cannot be written. Files of earlier objects are complete then.
 pub(crate) fn write(
     result: &QueryResult,
     description: &StoreDescription,
     file: &OutputFile,
     mut files: ObjectFiles,
-) -> Result<WrittenFiles, ResultWriteError> {
+) -> Result<WrittenFiles, FileError> {
     let split = ObjectSplit::of(result, file)?;
     let name = |column: &Column| column.name == "name";
     let names = result.object.iter().find(|column| name(column));
@@ -36,7 +36,8 @@ pub(crate) fn write(
     // The name of an object may be that of a table of another one, such as `soma.groups`.
     let published: HashSet<PathBuf> = targets.iter().map(OutputFile::published).collect();
     for target in &targets {
-        target.check_sidecars(&published)?;
+        let checked = target.check_sidecars(&published);
+        checked.map_err(|error| FileFault::Target(error).of_result())?;
     }
     let siblings: HashSet<PathBuf> = targets
         .iter()
@@ -79,7 +80,7 @@ struct ObjectSplit<'a> {
 }
 
 impl<'a> ObjectSplit<'a> {
-    fn of(result: &'a QueryResult, file: &OutputFile) -> Result<Self, ResultWriteError> {
+    fn of(result: &'a QueryResult, file: &OutputFile) -> Result<Self, FileError> {
         let rows: HashMap<i64, usize> = result
             .objects
             .iter()
@@ -107,7 +108,7 @@ impl<'a> ObjectSplit<'a> {
         } else if result.positions.is_empty() {
             Vec::new()
         } else {
-            return Err(ResultWriteError::NoObjects(file.path().to_path_buf()));
+            return Err(FileFault::NoObjects.of(file.path()));
         };
         for (vertex, object) in owners.iter().enumerate() {
             match rows.get(object).and_then(|row| split.items.get_mut(*row)) {

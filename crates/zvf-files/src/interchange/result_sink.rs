@@ -4,7 +4,8 @@ use std::fmt;
 
 use zvf::{Column, LevelUse, ObjectGroup, QueryResult};
 use zvf_tables::{
-    FileFormat, OutputFile, ResultWriteError, Staged, StoreDescription, WrittenFiles, check_result,
+    FileError, FileFault, FileFormat, OutputFile, Staged, StoreDescription, WrittenFiles,
+    check_result,
 };
 
 use crate::{GroupTables, ResultWriter, ply::PlyWriter};
@@ -48,11 +49,8 @@ impl ResultSink {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
-    pub fn create(
-        file: &OutputFile,
-        description: &StoreDescription,
-    ) -> Result<Self, ResultWriteError> {
+    /// [`FileError`] if the format cannot hold it, or a file cannot be written.
+    pub fn create(file: &OutputFile, description: &StoreDescription) -> Result<Self, FileError> {
         let left_out = file.format().crs_left_out(description.crs.as_ref());
         let target = if file.format() == FileFormat::Ply {
             BatchTarget::Ply {
@@ -70,10 +68,10 @@ impl ResultSink {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
-    pub fn write(&mut self, batch: &QueryResult) -> Result<(), ResultWriteError> {
+    /// [`FileError`] if the format cannot hold it, or a file cannot be written.
+    pub fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
         if batch.first_row == 0 {
-            check_result(batch)?;
+            check_result(batch).map_err(FileFault::of_result)?;
         }
         match &mut self.target {
             BatchTarget::Field(writer) => Ok(writer.write(batch)?),
@@ -85,8 +83,8 @@ impl ResultSink {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
-    pub fn end_objects(&mut self) -> Result<(), ResultWriteError> {
+    /// [`FileError`] if the format cannot hold it, or a file cannot be written.
+    pub fn end_objects(&mut self) -> Result<(), FileError> {
         match &mut self.target {
             BatchTarget::Field(writer) => Ok(writer.end_objects()?),
             BatchTarget::Ply { .. } => Ok(()),
@@ -97,8 +95,8 @@ impl ResultSink {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
-    pub fn finish(self, tables: &ResultTables<'_>) -> Result<WrittenFiles, ResultWriteError> {
+    /// [`FileError`] if the format cannot hold it, or a file cannot be written.
+    pub fn finish(self, tables: &ResultTables<'_>) -> Result<WrittenFiles, FileError> {
         let mut written = match self.target {
             BatchTarget::Field(writer) => {
                 let tables = GroupTables {

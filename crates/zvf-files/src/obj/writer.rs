@@ -23,24 +23,19 @@ use std::{
 use zvf::{Parts, QueryResult, numeric::Kind};
 
 use zvf_tables::{
-    FileFormat, OutputColumn, ResultWriteError, Staged, axis_columns, object_data_left_out,
+    FileError, FileFault, FileFormat, OutputColumn, Staged, axis_columns, object_data_left_out,
 };
 
-pub(crate) fn write(
-    result: &QueryResult,
-    staged: &mut Staged,
-) -> Result<Vec<String>, ResultWriteError> {
-    let mut columns = axis_columns(result)?;
+pub(crate) fn write(result: &QueryResult, staged: &mut Staged) -> Result<Vec<String>, FileError> {
+    let mut columns = axis_columns(result).map_err(FileFault::of_result)?;
     if !matches!(columns.len(), 2 | 3) {
-        return Err(ResultWriteError::Axes(columns.len()));
+        return Err(FileFault::Axes(columns.len()).of_result());
     }
     if let Some(kind) = columns.first().and_then(OutputColumn::kind)
         && matches!(kind, Kind::Bool | Kind::Complex64 | Kind::Complex128)
     {
-        return Err(ResultWriteError::Coordinates {
-            format: FileFormat::Obj,
-            kind: kind.name(),
-        });
+        let (format, kind) = (FileFormat::Obj, kind.name());
+        return Err(FileFault::InexactCoordinates { format, kind }.of_result());
     }
     let names = ["x", "y", "z"];
     let place = |column: &OutputColumn<'_>| {

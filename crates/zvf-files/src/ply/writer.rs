@@ -20,8 +20,8 @@ use zvf::{
 };
 
 use zvf_tables::{
-    FileFormat, FillError, OutputColumn, OutputTable, ResultWriteError, Sink, Staged,
-    StoreDescription, WrittenFiles, display::len_u64, level_list,
+    FileError, FileFault, FileFormat, OutputColumn, OutputTable, Sink, Staged, StoreDescription,
+    WrittenFiles, display::len_u64, level_list,
 };
 
 /// Size in bytes up to which the rows of an element stay in memory.
@@ -73,29 +73,24 @@ impl PlyWriter {
     ///
     /// # Errors
     ///
-    /// Returns [`ResultWriteError`] if the format does not hold the coordinates or the number of
+    /// Returns [`FileError`] if the format does not hold the coordinates or the number of
     /// vertices, or a temporary file cannot be written.
-    pub(crate) fn write(&mut self, batch: &QueryResult) -> Result<(), ResultWriteError> {
-        self.add(batch).map_err(|error| match error {
-            FillError::Io(source) => ResultWriteError::File {
-                path: self.target.clone(),
-                source,
-            },
-            FillError::Write(error) => error,
-        })
+    pub(crate) fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
+        self.add(batch)
+            .map_err(|fault| fault.of_target(&self.target))
     }
 
-    fn add(&mut self, batch: &QueryResult) -> Result<(), FillError> {
+    fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {
         let table = OutputTable::vertices_after(batch, self.parts.unwrap_or(0))?;
         let rows = self.vertices.rows.saturating_add(len_u64(table.rows));
         if i32::try_from(rows).is_err() {
             let (format, what) = (FileFormat::Ply, format!("{rows} vertices"));
-            return Err(ResultWriteError::Beyond { format, what }.into());
+            return Err(FileFault::Beyond { format, what });
         }
         let mut axes = table.columns.iter().take(batch.axes.len());
         if let Some(axis) = axes.find(|axis| PlyType::of(axis).is_none()) {
             let (format, kind) = (FileFormat::Ply, axis.kind().map_or("text", Kind::name));
-            return Err(ResultWriteError::Coordinates { format, kind }.into());
+            return Err(FileFault::InexactCoordinates { format, kind });
         }
         self.vertices
             .add(&table.columns, table.rows, |_, _| Ok(()))?;
@@ -112,11 +107,11 @@ impl PlyWriter {
         if let Some(table) = OutputTable::links(batch)? {
             // The ends are written as two properties of an edge or as the list of a face.
             let Some((ends, attributes)) = table.columns.split_first() else {
-                return Err(ResultWriteError::Broken("links without ends").into());
+                return Err(FileFault::Broken("links without ends"));
             };
             if self.width != 0 && self.width != ends.channels() {
                 let why = "links have different numbers of ends";
-                return Err(ResultWriteError::Broken(why).into());
+                return Err(FileFault::Broken(why));
             }
             self.width = ends.channels();
             self.links.add(attributes, table.rows, |row, bytes| {
@@ -142,14 +137,14 @@ impl PlyWriter {
     ///
     /// # Errors
     ///
-    /// Returns [`ResultWriteError`] if a file cannot be written.
+    /// Returns [`FileError`] if a file cannot be written.
     pub(crate) fn finish(
         self,
         description: &StoreDescription,
         groups: &[ObjectGroup],
         levels: &[LevelUse],
         mut staged: Staged,
-    ) -> Result<WrittenFiles, ResultWriteError> {
+    ) -> Result<WrittenFiles, FileError> {
         let level = match levels {
             [] => self.level,
             levels => level_list(levels),
@@ -322,7 +317,7 @@ impl PlyRows {
         columns: &[OutputColumn<'_>],
         rows: usize,
         prefix: impl Fn(usize, &mut Vec<u8>) -> io::Result<()>,
-    ) -> Result<(), FillError> {
+    ) -> Result<(), FileFault> {
         if self.rows > 0 && rows == 0 {
             return Ok(());
         }
@@ -380,13 +375,13 @@ impl PlyRows {
     }
 
     /// Returns the place of a column, which is new or has as many channels as before.
-    fn place(&mut self, column: &OutputColumn<'_>) -> Result<usize, ResultWriteError> {
+    fn place(&mut self, column: &OutputColumn<'_>) -> Result<usize, FileFault> {
         let next = self.columns.len();
         let place = *self.places.entry(column.name.clone()).or_insert(next);
         match self.columns.get_mut(place) {
             Some(known) if known.channels != column.channels() => {
                 let why = "an attribute has different numbers of channels";
-                return Err(ResultWriteError::Broken(why));
+                return Err(FileFault::Broken(why));
             }
             Some(known) => known.is_mixed |= known.kind != column.kind(),
             None => self.columns.push(RowColumn {

@@ -14,11 +14,12 @@ use zvf::{
 };
 
 use super::{ends, ids, member_spans, read_tables};
+use crate::{FileError, FileFault, FilePlace};
 use crate::{
     FileFormat, StoreDescription,
     display::len_u64,
     npy::ColumnHeader,
-    table::{GeometryReadError, GeometryReadOptions, InputFile, arrays, rename::Renaming},
+    table::{GeometryReadOptions, InputFile, arrays, rename::Renaming},
 };
 
 /// An npz file that is read in batches.
@@ -87,11 +88,11 @@ impl NpzStream {
     ///
     /// # Errors
     ///
-    /// Returns [`GeometryReadError`] if the file is damaged.
+    /// Returns [`FileError`] if the file is damaged.
     pub fn open(
         input: &InputFile,
         options: &GeometryReadOptions,
-    ) -> Result<Result<Self, WholeFile>, GeometryReadError> {
+    ) -> Result<Result<Self, WholeFile>, FileError> {
         let kind = options.kind;
         if input.format() != FileFormat::Npz {
             return Ok(Err(WholeFile::Format));
@@ -274,15 +275,13 @@ impl NpzMember {
         label: &str,
         start: u64,
         size: u64,
-    ) -> Result<Result<Self, WholeFile>, GeometryReadError> {
-        let in_file = |error| GeometryReadError::file(path, error);
+    ) -> Result<Result<Self, WholeFile>, FileError> {
+        let in_file = |error| FileError::unreadable(path, error);
         let mut file = File::open(path).map_err(in_file)?;
         file.seek(SeekFrom::Start(start)).map_err(in_file)?;
         let header = ColumnHeader::read(&mut file.take(size));
-        let (header, length) = header.map_err(|source| GeometryReadError::Array {
-            path: path.to_path_buf(),
-            array: label.to_owned(),
-            source,
+        let (header, length) = header.map_err(|source| {
+            FileFault::Npy(source).at(path, FilePlace::Array(label.to_owned()))
         })?;
         let Some(row) = header.row() else {
             return Ok(Err(if header.is_fortran {

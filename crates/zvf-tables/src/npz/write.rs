@@ -6,18 +6,16 @@ use std::{
 };
 
 use zip::{ZipWriter, write::SimpleFileOptions};
-use zvf::{Column, ColumnValues, QueryResult, numeric::Kind};
+use zvf::{Column, ColumnValues, ErrorKind, QueryResult, numeric::Kind};
 use zvf_format::numeric::{ByteOrder, NumericRows};
 
 use zvf_dense::{NumpyDtype, npy::NpyHeader};
 
 use crate::{
-    StoreDescription,
+    FileError, FileFault, StoreDescription,
     display::len_u64,
     npy,
     table::{
-        ResultWriteError,
-        error::FillError,
         level_names,
         staged::{Sink, Staged},
     },
@@ -33,7 +31,7 @@ pub(crate) fn write(
     result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
-) -> Result<Vec<String>, ResultWriteError> {
+) -> Result<Vec<String>, FileError> {
     staged.write(|sink| {
         let mut archive = NpzWriter {
             zip: ZipWriter::new(sink),
@@ -54,11 +52,11 @@ pub(crate) fn write(
     Ok(Vec::new())
 }
 
-fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), FillError> {
+fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), FileFault> {
     let positions = result
         .positions
         .view()
-        .ok_or(ResultWriteError::Broken("positions end inside a row"))?;
+        .ok_or(FileFault::Broken("positions end inside a row"))?;
     archive.start(
         "positions",
         positions.dtype().kind(),
@@ -133,13 +131,13 @@ impl NpzWriter<'_, '_> {
         name: &str,
         dtype: impl Into<NumpyDtype>,
         shape: &[usize],
-    ) -> Result<(), FillError> {
+    ) -> Result<(), FileFault> {
         // Unpacking the file must not write outside of the target folder.
         if name.contains(['/', '\\', '\0']) {
-            return Err(ResultWriteError::Name(name.to_owned()).into());
+            return Err(FileFault::Name(name.to_owned()));
         }
         if !self.names.insert(name.to_owned()) {
-            return Err(ResultWriteError::TwoColumns(name.to_owned()).into());
+            return Err(FileFault::TwoColumns(name.to_owned()));
         }
         self.flush()?;
         // As numpy does: not compressed, and with 64-bit sizes.
@@ -152,17 +150,17 @@ impl NpzWriter<'_, '_> {
         self.put(&NpyHeader::encode(&dtype.into(), &shape))
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<(), FillError> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), FileFault> {
         Ok(self.write_all(bytes)?)
     }
 
-    fn i64s(&mut self, name: &str, values: &[i64]) -> Result<(), FillError> {
+    fn i64s(&mut self, name: &str, values: &[i64]) -> Result<(), FileFault> {
         self.start(name, Kind::Int64, &[values.len()])?;
         Ok(npy::write_i64s(values.iter().copied(), self)?)
     }
 
     /// Writes signed numbers, which numpy accepts as indices. Row numbers fit.
-    fn u64s(&mut self, name: &str, values: &[u64], shape: &[usize]) -> Result<(), FillError> {
+    fn u64s(&mut self, name: &str, values: &[u64], shape: &[usize]) -> Result<(), FileFault> {
         self.start(name, Kind::Int64, shape)?;
         let values = values
             .iter()
@@ -171,14 +169,14 @@ impl NpzWriter<'_, '_> {
         Ok(npy::write_i64s(values, self)?)
     }
 
-    fn attributes(&mut self, scope: &str, columns: &[Column]) -> Result<(), FillError> {
+    fn attributes(&mut self, scope: &str, columns: &[Column]) -> Result<(), FileFault> {
         for column in columns {
             let name = format!("{scope}.{}", column.name);
             let is_marked = match &column.values {
                 ColumnValues::Numeric(rows) => {
                     let rows = rows
                         .view()
-                        .ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
+                        .ok_or(FileFault::Broken("an attribute ends inside a row"))?;
                     self.numbers(&name, rows, column)?;
                     // A store tells an object without a value from one whose value is NaN.
                     let has_nan = rows.dtype().kind().nan().is_some() && scope != "object";
@@ -207,7 +205,7 @@ impl NpzWriter<'_, '_> {
         name: &str,
         rows: NumericRows<'_>,
         column: &Column,
-    ) -> Result<(), FillError> {
+    ) -> Result<(), FileFault> {
         let kind = rows.dtype().kind();
         let shape = [rows.rows(), width(rows)];
         let shape = if shape[1] == 1 { &shape[..1] } else { &shape };
@@ -237,7 +235,7 @@ impl NpzWriter<'_, '_> {
         codes: &[u32],
         words: &[String],
         column: &Column,
-    ) -> Result<(), FillError> {
+    ) -> Result<(), FileFault> {
         let rows = codes.iter().copied().enumerate();
         let widths: Vec<usize> = words.iter().map(|word| word.chars().count()).collect();
         let used = rows
@@ -250,7 +248,7 @@ impl NpzWriter<'_, '_> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         if bytes > MAX_TEXT_BYTES {
             let column = name.to_owned();
-            return Err(ResultWriteError::Text { column, bytes }.into());
+            return Err(FileFault::Text { column, bytes });
         }
         self.start(name, text_of(width), &[codes.len()])?;
         for (row, code) in rows {
@@ -272,10 +270,10 @@ fn width(rows: NumericRows<'_>) -> usize {
 }
 
 /// Converts an error of the zip library.
-fn zip_fault(error: zip::result::ZipError) -> FillError {
+fn zip_fault(error: zip::result::ZipError) -> FileFault {
     match error {
-        zip::result::ZipError::Io(error) => io::Error::into(error),
-        error => ResultWriteError::from(error).into(),
+        zip::result::ZipError::Io(error) => error.into(),
+        error => FileFault::library(ErrorKind::Unavailable, "npz cannot be written", error),
     }
 }
 

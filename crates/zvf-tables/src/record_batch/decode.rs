@@ -14,11 +14,12 @@ use zvf_arrow::{column_of, empty_column_of, numbers_of};
 use zvf_model::column::NULL_CODE;
 
 use super::encode::METADATA_KEY;
+use crate::{FileError, FileFault, FilePlace};
 use crate::{
     StoreDescription,
     display::len_u64,
     table::{
-        ColumnError, GeometryReadError, TableReadOptions,
+        ColumnError, TableReadOptions,
         column::{FileColumn, NullPolicy, fill_missing},
         input_table::InputTable,
     },
@@ -68,11 +69,9 @@ impl TableBuilder {
         path: &Path,
         schema: &Schema,
         options: TableReadOptions,
-    ) -> Result<Self, GeometryReadError> {
-        let fail = |column: &str, source| GeometryReadError::Column {
-            path: path.to_path_buf(),
-            column: column.to_owned(),
-            source,
+    ) -> Result<Self, FileError> {
+        let fail = |column: &str, source| {
+            FileFault::Column(source).at(path, FilePlace::Column(column.to_owned()))
         };
         let mut columns: Vec<ColumnBuilder> = Vec::new();
         let mut seen = HashSet::new();
@@ -105,10 +104,7 @@ impl TableBuilder {
             .get(METADATA_KEY)
             .map(|text| StoreDescription::parse(text))
             .transpose()
-            .map_err(|reason| GeometryReadError::Metadata {
-                path: path.to_path_buf(),
-                reason,
-            })?;
+            .map_err(|reason| FileFault::Description(reason).of(path))?;
         Ok(Self {
             file: path.into(),
             options,
@@ -120,7 +116,7 @@ impl TableBuilder {
     }
 
     /// Checks that a table of this many rows fits into the memory limit, without the words of text.
-    pub(crate) fn check_rows(&self, rows: u64) -> Result<(), GeometryReadError> {
+    pub(crate) fn check_rows(&self, rows: u64) -> Result<(), FileError> {
         let sizes = self.columns.iter().map(|column| match &column.values {
             DecodedRows::Numbers(numbers) => numbers.row_size(),
             DecodedRows::Text(_) => CODE_BYTES,
@@ -129,42 +125,33 @@ impl TableBuilder {
         self.check_size(rows.saturating_mul(len_u64(row)))
     }
 
-    fn check_size(&self, found: u64) -> Result<(), GeometryReadError> {
+    fn check_size(&self, found: u64) -> Result<(), FileError> {
         match self.options.memory {
-            Some(max) if found > max => Err(GeometryReadError::Memory {
-                path: self.file.to_path_buf(),
-                found,
-                max,
-            }),
+            Some(max) if found > max => Err(FileFault::Memory { found, max }.of(&self.file)),
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<(), GeometryReadError> {
+    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<(), FileError> {
         for (growing, array) in self.columns.iter_mut().zip(batch.columns()) {
             let pushed = growing.push(array);
-            pushed.map_err(|source| GeometryReadError::Column {
-                path: self.file.to_path_buf(),
-                column: growing.label.clone(),
-                source,
+            pushed.map_err(|source| {
+                FileFault::Column(source).at(&self.file, FilePlace::Column(growing.label.clone()))
             })?;
         }
         let sizes = self.columns.iter().map(ColumnBuilder::bytes);
         self.check_size(len_u64(sizes.fold(0, usize::saturating_add)))
     }
 
-    pub(crate) fn finish(self) -> Result<InputTable, GeometryReadError> {
+    pub(crate) fn finish(self) -> Result<InputTable, FileError> {
         let policy = self.options.nulls;
         let mut columns = Vec::with_capacity(self.columns.len());
         for growing in self.columns {
             let (values, nulls) = match growing.values {
                 DecodedRows::Numbers(numbers) => {
                     let numbers = fill_items(numbers, &growing.missing, policy).map_err(|source| {
-                        GeometryReadError::Column {
-                            path: self.file.to_path_buf(),
-                            column: growing.label.clone(),
-                            source,
-                        }
+                        FileFault::Column(source)
+                            .at(&self.file, FilePlace::Column(growing.label.clone()))
                     });
                     let (numbers, nulls) = numbers?;
                     (ColumnValues::Numeric(numbers), nulls)

@@ -4,18 +4,17 @@ use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
-use zvf::{Column, ColumnValues, NumericColumn, QueryResult};
+use zvf::{Column, ColumnValues, ErrorKind, NumericColumn, QueryResult};
 use zvf_arrow::{ConversionError, array_of, text_of, words_of};
 use zvf_format::numeric::NumericRows;
 
 use crate::StoreDescription;
 use crate::table::{
-    OutputTable, ResultWriteError,
-    error::FillError,
-    level_names,
+    OutputTable, level_names,
     output_table::{OutputCells, OutputColumn},
     staged::{Sink, Staged},
 };
+use crate::{FileError, FileFault};
 
 /// Key of the schema metadata under which the description of the store is written.
 pub(super) const METADATA_KEY: &str = "zvf";
@@ -39,7 +38,7 @@ impl<'a> RecordBatches<'a> {
     fn of(
         table: &'a OutputTable<'a>,
         metadata: HashMap<String, String>,
-    ) -> Result<Self, ResultWriteError> {
+    ) -> Result<Self, FileFault> {
         let columns = table
             .columns
             .iter()
@@ -61,7 +60,7 @@ impl<'a> RecordBatches<'a> {
     }
 
     /// Encodes the batches one by one; none for an empty table.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Result<RecordBatch, ResultWriteError>> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Result<RecordBatch, FileFault>> + '_ {
         let starts = (0..self.table.rows).step_by(BATCH_ROWS);
         starts.map(|start| {
             let end = start.saturating_add(BATCH_ROWS).min(self.table.rows);
@@ -72,7 +71,7 @@ impl<'a> RecordBatches<'a> {
                 .collect::<Result<Vec<_>, _>>()?;
             let rows = RecordBatchOptions::new().with_row_count(Some(end.saturating_sub(start)));
             let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &rows);
-            Ok(batch?)
+            batch.map_err(fault)
         })
     }
 }
@@ -82,18 +81,18 @@ pub(crate) fn write_batches(
     result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
-    fill: fn(&RecordBatches<'_>, &mut Sink<'_>) -> Result<(), FillError>,
-) -> Result<Vec<String>, ResultWriteError> {
+    fill: fn(&RecordBatches<'_>, &mut Sink<'_>) -> Result<(), FileFault>,
+) -> Result<Vec<String>, FileError> {
     let about = metadata(result, description);
-    let vertices = OutputTable::vertices(result)?;
-    let vertices = RecordBatches::of(&vertices, about.clone())?;
-    staged.write(|sink| fill(&vertices, sink))?;
-    for (part, table) in OutputTable::sidecars(result, description)? {
+    let vertices = OutputTable::vertices(result).map_err(FileFault::of_result)?;
+    let batches = RecordBatches::of(&vertices, about.clone()).map_err(FileFault::of_result)?;
+    staged.write(|sink| fill(&batches, sink))?;
+    for (part, table) in OutputTable::sidecars(result, description).map_err(FileFault::of_result)? {
         let Some(table) = table else {
             staged.omit_sidecar(part);
             continue;
         };
-        let batches = RecordBatches::of(&table, about.clone())?;
+        let batches = RecordBatches::of(&table, about.clone()).map_err(FileFault::of_result)?;
         staged.write_sidecar(part, |sink| fill(&batches, sink))?;
     }
     Ok(Vec::new())
@@ -121,7 +120,7 @@ fn metadata(result: &QueryResult, description: &StoreDescription) -> HashMap<Str
 }
 
 impl<'a> EncodedColumn<'a> {
-    fn of(column: &'a OutputColumn<'a>) -> Result<Self, ResultWriteError> {
+    fn of(column: &'a OutputColumn<'a>) -> Result<Self, FileFault> {
         let dictionary = match &column.cells {
             OutputCells::Words { words, .. } => Some(words_of(&column.name, words)),
             OutputCells::Numbers { .. } | OutputCells::Integers { .. } => None,
@@ -130,20 +129,20 @@ impl<'a> EncodedColumn<'a> {
         Ok(Self { column, dictionary })
     }
 
-    fn field(&self) -> Result<Field, ResultWriteError> {
+    fn field(&self) -> Result<Field, FileFault> {
         let data_type = self.array(0..0)?.data_type().clone();
         let name = self.column.name.as_str();
         Ok(Field::new(name, data_type, self.column.may_miss()))
     }
 
-    fn array(&self, rows: Range<usize>) -> Result<ArrayRef, ResultWriteError> {
+    fn array(&self, rows: Range<usize>) -> Result<ArrayRef, FileFault> {
         let column = self.column;
         let is_null = |row| column.is_null(row);
         let nulls = column
             .may_miss()
             .then(|| rows.clone().map(is_null).collect::<Vec<bool>>());
         let width = u32::try_from(column.channels())
-            .map_err(|_| ResultWriteError::Channels(column.name.clone()))?;
+            .map_err(|_| FileFault::Channels(column.name.clone()))?;
         let values: NumericColumn = match &column.cells {
             OutputCells::Words { codes, words } => {
                 let codes = codes.get(rows).unwrap_or_default().to_vec();
@@ -191,10 +190,18 @@ fn channel_bytes(
     picked.flatten().copied().collect()
 }
 
-fn write_error(error: ConversionError) -> ResultWriteError {
+fn write_error(error: ConversionError) -> FileFault {
     match error {
-        ConversionError::Words(column) => ResultWriteError::Words(column),
-        ConversionError::Arrow(error) => error.into(),
-        error => ArrowError::ExternalError(Box::new(error)).into(),
+        ConversionError::Words(column) => FileFault::Words(column),
+        ConversionError::Arrow(error) => fault(error),
+        error => fault(ArrowError::ExternalError(Box::new(error))),
+    }
+}
+
+/// Returns the fault of a table that the library cannot write.
+pub(crate) fn fault(error: ArrowError) -> FileFault {
+    match error {
+        ArrowError::IoError(_, error) => error.into(),
+        error => FileFault::library(ErrorKind::Unavailable, "arrow cannot be written", error),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -10,11 +10,11 @@ use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, numeric::Kind};
 use zvf_model::layout::FRAGMENT_OWNERS;
 
 use super::{
-    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, RowIdPolicy,
-    StoreDescription,
+    ColumnError, GeometryInput, GeometryReadOptions, RowIdPolicy, StoreDescription,
     column::{FileColumn, NamedColumn, attribute},
 };
 use crate::display::{count_noun, len_u64};
+use crate::{FileError, FileFault};
 
 /// Arrays by meaning. Geometry checks later that their lengths agree.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl InterchangeArrays {
 
 impl InputLinks {
     /// Takes one link from each row of `column`.
-    pub(crate) fn from_column(column: &FileColumn) -> Result<Self, GeometryReadError> {
+    pub(crate) fn from_column(column: &FileColumn) -> Result<Self, FileError> {
         Ok(Self {
             width: column.numbers()?.row_len(),
             ends: column.integers()?,
@@ -98,7 +98,7 @@ const MAX_NAMED_GROUPS: u32 = 1 << 20;
 pub(crate) fn assemble(
     arrays: InterchangeArrays,
     options: &GeometryReadOptions,
-) -> Result<GeometryInput, GeometryReadError> {
+) -> Result<GeometryInput, FileError> {
     let mut notes = text_notes(&arrays);
     let row_ids = match (&arrays.row_ids, options.row_ids) {
         (Some(column), RowIdPolicy::Read) => {
@@ -250,7 +250,7 @@ fn fragments(
     columns: Vec<NamedColumn>,
     by_fragment: bool,
     geometry: &mut Geometry,
-) -> Result<Vec<String>, GeometryReadError> {
+) -> Result<Vec<String>, FileError> {
     let mut notes = Vec::new();
     if columns.is_empty() {
         return Ok(notes);
@@ -331,7 +331,7 @@ fn rows_per_object(column: &Column, owners: &[i64], objects: &[i64]) -> Option<C
 fn groups(
     groups: Vec<InputGroup>,
     geometry: &mut Geometry,
-) -> Result<BTreeMap<u32, String>, GeometryReadError> {
+) -> Result<BTreeMap<u32, String>, FileError> {
     let mut named = Vec::new();
     for group in groups {
         match group.number()? {
@@ -387,8 +387,8 @@ impl GeometryInput {
     ///
     /// # Errors
     ///
-    /// Returns [`GeometryReadError::ObjectIds`] if no ids are left.
-    pub fn separate_parts(&mut self) -> Result<(), GeometryReadError> {
+    /// Returns [`FileFault::ObjectIds`] if no ids are left.
+    pub fn separate_parts(&mut self) -> Result<(), FileError> {
         let geometry = &mut self.geometry;
         let Some(parts) = &mut geometry.part_objects else {
             return Ok(());
@@ -404,11 +404,9 @@ impl GeometryInput {
         let mut next = largest.max(0);
         let mut seen = BTreeSet::new();
         for part in parts.iter_mut().filter(|id| !seen.insert(**id)) {
-            next = next
-                .checked_add(1)
-                .ok_or_else(|| GeometryReadError::ObjectIds {
-                    path: self.files.first().cloned().unwrap_or_default(),
-                })?;
+            next = next.checked_add(1).ok_or_else(|| {
+                FileFault::ObjectIds.of(self.files.first().map_or(Path::new(""), PathBuf::as_path))
+            })?;
             sources.push((next, *part));
             *part = next;
         }
@@ -465,7 +463,7 @@ impl GeometryInput {
 
 impl InputGroup {
     /// Returns the group's number; `None` if the file gives a name.
-    fn number(&self) -> Result<Option<u32>, GeometryReadError> {
+    fn number(&self) -> Result<Option<u32>, FileError> {
         let is_number =
             !self.name.is_empty() && self.name.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number {

@@ -8,7 +8,8 @@ use zvf::{
 };
 use zvf_format::numeric::{ByteOrder, Dtype, NumericRows};
 
-use super::{ColumnError, GeometryReadError};
+use super::ColumnError;
+use crate::{FileError, FileFault, FilePlace};
 
 /// Treatment of missing numbers. Missing text needs none: text columns hold nulls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -76,16 +77,12 @@ pub(crate) struct FirstText {
 pub(crate) type NamedColumn = (String, FileColumn);
 
 impl FileColumn {
-    pub(crate) fn error(&self, source: ColumnError) -> GeometryReadError {
-        GeometryReadError::Column {
-            path: self.file.to_path_buf(),
-            column: self.label.clone(),
-            source,
-        }
+    pub(crate) fn error(&self, source: ColumnError) -> FileError {
+        FileFault::Column(source).at(&self.file, FilePlace::Column(self.label.clone()))
     }
 
     /// Converts the column to ids, one per row.
-    pub(crate) fn ids(&self) -> Result<Vec<i64>, GeometryReadError> {
+    pub(crate) fn ids(&self) -> Result<Vec<i64>, FileError> {
         let numbers = self.numbers()?;
         if numbers.row_len() != 1 {
             return Err(self.error(ColumnError::Columns {
@@ -97,7 +94,7 @@ impl FileColumn {
     }
 
     /// Checks that each of the ids of this column occurs once.
-    pub(crate) fn check_distinct(&self, ids: &[i64]) -> Result<(), GeometryReadError> {
+    pub(crate) fn check_distinct(&self, ids: &[i64]) -> Result<(), FileError> {
         let mut sorted = ids.to_vec();
         sorted.sort_unstable();
         let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
@@ -108,13 +105,13 @@ impl FileColumn {
     }
 
     /// Converts the column to integers, row by row.
-    pub(crate) fn integers(&self) -> Result<Vec<i64>, GeometryReadError> {
+    pub(crate) fn integers(&self) -> Result<Vec<i64>, FileError> {
         let numbers = self.numbers()?;
         integers(numbers).map_err(|error| self.error(error))
     }
 
     /// Converts the column to integers that are not negative, one per row.
-    pub(crate) fn offsets(&self) -> Result<Vec<u64>, GeometryReadError> {
+    pub(crate) fn offsets(&self) -> Result<Vec<u64>, FileError> {
         let values = self.ids()?.into_iter().enumerate().map(|(row, value)| {
             let value = u64::try_from(value);
             value.map_err(|_| self.error(ColumnError::Negative(row)))
@@ -123,7 +120,7 @@ impl FileColumn {
     }
 
     /// Checks that no row lacks a number.
-    pub(crate) fn check_complete(&self) -> Result<(), GeometryReadError> {
+    pub(crate) fn check_complete(&self) -> Result<(), FileError> {
         let nulls = self.nulls.as_deref().unwrap_or_default();
         match nulls.iter().position(|is_null| *is_null) {
             Some(row) => Err(self.error(ColumnError::Missing(row))),
@@ -132,7 +129,7 @@ impl FileColumn {
     }
 
     /// Returns the numbers, one or more in each row.
-    pub(crate) fn numbers(&self) -> Result<&NumericColumn, GeometryReadError> {
+    pub(crate) fn numbers(&self) -> Result<&NumericColumn, FileError> {
         self.check_complete()?;
         match &self.values {
             ColumnValues::Numeric(numbers) => Ok(numbers),

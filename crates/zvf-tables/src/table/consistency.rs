@@ -2,17 +2,17 @@
 
 use zvf::{Column, ColumnValues, Links, Parts, QueryResult};
 
-use super::ResultWriteError;
+use crate::FileFault;
 
 /// Checks that columns have one row per item, that dictionary codes have a word, and that parts
 /// and links refer to existing vertices.
-pub fn check(result: &QueryResult) -> Result<(), ResultWriteError> {
+pub fn check(result: &QueryResult) -> Result<(), FileFault> {
     let vertices = result.positions.len();
     if result.positions.view().is_none() {
-        return Err(ResultWriteError::Broken("positions end inside a row"));
+        return Err(FileFault::Broken("positions end inside a row"));
     }
     if vertices > 0 && result.positions.row_len() != result.axes.len() {
-        return Err(ResultWriteError::Broken("axes do not fit positions"));
+        return Err(FileFault::Broken("axes do not fit positions"));
     }
     if let Some(ids) = &result.row_ids {
         rows("row_ids", ids.len(), vertices)?;
@@ -33,38 +33,36 @@ pub fn check(result: &QueryResult) -> Result<(), ResultWriteError> {
     columns("object", &result.object, result.objects.len())
 }
 
-fn parts(parts: &Parts, vertices: usize) -> Result<(), ResultWriteError> {
+fn parts(parts: &Parts, vertices: usize) -> Result<(), FileFault> {
     let mut last = 0;
     for (at, offset) in parts.offsets.iter().enumerate() {
         if *offset < last || at == 0 && *offset != 0 {
-            return Err(ResultWriteError::Broken("parts do not ascend from 0"));
+            return Err(FileFault::Broken("parts do not ascend from 0"));
         }
         last = *offset;
     }
     if usize::try_from(last) != Ok(vertices) {
-        return Err(ResultWriteError::Broken(
-            "parts do not end with the vertices",
-        ));
+        return Err(FileFault::Broken("parts do not end with the vertices"));
     }
     let spans = parts.offsets.len().saturating_sub(1);
     rows("part_objects", parts.objects.len(), spans)
 }
 
-fn ends(links: &Links, vertices: usize) -> Result<(), ResultWriteError> {
+fn ends(links: &Links, vertices: usize) -> Result<(), FileFault> {
     let width = usize::try_from(links.width).unwrap_or(usize::MAX);
     if links.ends.len().checked_rem(width) != Some(0) {
-        return Err(ResultWriteError::Broken("links end inside a row"));
+        return Err(FileFault::Broken("links end inside a row"));
     }
     let is_there = |end: &u64| usize::try_from(*end).is_ok_and(|end| end < vertices);
     if !links.ends.iter().all(is_there) {
-        return Err(ResultWriteError::Broken(
+        return Err(FileFault::Broken(
             "a link refers to a vertex that does not exist",
         ));
     }
     Ok(())
 }
 
-fn columns(scope: &str, columns: &[Column], needed: usize) -> Result<(), ResultWriteError> {
+fn columns(scope: &str, columns: &[Column], needed: usize) -> Result<(), FileFault> {
     for column in columns {
         let name = || format!("{scope}.{}", column.name);
         rows(&name(), column.values.len(), needed)?;
@@ -73,13 +71,13 @@ fn columns(scope: &str, columns: &[Column], needed: usize) -> Result<(), ResultW
         }
         match &column.values {
             ColumnValues::Numeric(rows) if rows.view().is_none() => {
-                return Err(ResultWriteError::Broken("an attribute ends inside a row"));
+                return Err(FileFault::Broken("an attribute ends inside a row"));
             }
             ColumnValues::Dictionary { codes, words } => {
                 let is_known = |code: &u32| usize::try_from(*code).is_ok_and(|c| c < words.len());
                 let mut rows = codes.iter().enumerate();
                 if !rows.all(|(row, code)| is_known(code) || column.is_null(row)) {
-                    return Err(ResultWriteError::Broken("a word is not in its dictionary"));
+                    return Err(FileFault::Broken("a word is not in its dictionary"));
                 }
             }
             ColumnValues::Numeric(_) => {}
@@ -88,11 +86,11 @@ fn columns(scope: &str, columns: &[Column], needed: usize) -> Result<(), ResultW
     Ok(())
 }
 
-fn rows(column: &str, found: usize, needed: usize) -> Result<(), ResultWriteError> {
+fn rows(column: &str, found: usize, needed: usize) -> Result<(), FileFault> {
     if found == needed {
         return Ok(());
     }
-    Err(ResultWriteError::Rows {
+    Err(FileFault::Rows {
         column: column.to_owned(),
         found,
         needed,

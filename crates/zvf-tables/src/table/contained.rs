@@ -7,7 +7,7 @@ use std::{
     sync::Once,
 };
 
-use super::GeometryReadError;
+use crate::{FileError, FileFault};
 
 thread_local! {
     /// A decoder runs on this thread, and its panic is reported as an error.
@@ -19,8 +19,8 @@ thread_local! {
 /// The libraries for Arrow and Parquet check the structure of a file, but not every number in it.
 pub fn contained<T>(
     path: &Path,
-    decode: impl FnOnce() -> Result<T, GeometryReadError>,
-) -> Result<T, GeometryReadError> {
+    decode: impl FnOnce() -> Result<T, FileError>,
+) -> Result<T, FileError> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let print = panic::take_hook();
@@ -34,11 +34,7 @@ pub fn contained<T>(
     // The decoder owns everything that it changes.
     let decoded = panic::catch_unwind(AssertUnwindSafe(decode));
     IS_CONTAINED.set(before);
-    decoded.unwrap_or_else(|_| {
-        Err(GeometryReadError::Undecodable {
-            path: path.to_path_buf(),
-        })
-    })
+    decoded.unwrap_or_else(|_| Err(FileFault::Undecodable.of(path)))
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use zvf::{ColumnValues, NumericColumn};
 
 use super::{
-    ColumnError, GeometryReadError, GeometryReadOptions, StoreDescription,
+    ColumnError, GeometryReadOptions, StoreDescription,
     arrays::{InputGroup, InputLinks, InterchangeArrays},
     column::{FileColumn, join_channels},
 };
 use crate::{AttributeRename, display::len_u64};
+use crate::{FileError, FileFault};
 
 /// Columns with an equal number of rows.
 #[derive(Debug)]
@@ -34,12 +35,14 @@ impl InputTable {
         at.map(|at| self.columns.remove(at))
     }
 
-    fn need(&mut self, name: &str) -> Result<FileColumn, GeometryReadError> {
+    fn need(&mut self, name: &str) -> Result<FileColumn, FileError> {
         let columns = self.names();
-        self.take(name).ok_or_else(|| GeometryReadError::NoColumn {
-            path: self.file.to_path_buf(),
-            column: name.to_owned(),
-            columns,
+        self.take(name).ok_or_else(|| {
+            FileFault::NoColumn {
+                column: name.to_owned(),
+                columns,
+            }
+            .of(&self.file)
         })
     }
 
@@ -58,7 +61,7 @@ impl InputTable {
     fn positions(
         &mut self,
         requested: Option<&[String]>,
-    ) -> Result<(NumericColumn, Vec<String>), GeometryReadError> {
+    ) -> Result<(NumericColumn, Vec<String>), FileError> {
         let names = match requested.or(self.axes.as_deref()) {
             Some(names) => names.to_vec(),
             None => {
@@ -67,10 +70,7 @@ impl InputTable {
             }
         };
         if names.is_empty() {
-            return Err(GeometryReadError::NoAxes {
-                path: self.file.to_path_buf(),
-                columns: self.names(),
-            });
+            return Err(FileFault::NoAxes(self.names()).of(&self.file));
         }
         let columns: Result<Vec<FileColumn>, _> =
             names.iter().map(|name| self.need(name)).collect();
@@ -88,10 +88,7 @@ impl InputTable {
         }
         let numbers = join_channels(&parts).map_err(|error| match columns.first() {
             Some(column) => column.error(error),
-            None => GeometryReadError::NoPositions {
-                path: self.file.to_path_buf(),
-                arrays: names.clone(),
-            },
+            None => FileFault::NoPositions(names.clone()).of(&self.file),
         });
         Ok((numbers?, names))
     }
@@ -122,7 +119,7 @@ pub(crate) fn rename_columns(
 pub(crate) fn vertices(
     mut table: InputTable,
     options: &GeometryReadOptions,
-) -> Result<InterchangeArrays, GeometryReadError> {
+) -> Result<InterchangeArrays, FileError> {
     let (positions, axes) = table.positions(options.axes.as_deref())?;
     let mut arrays = InterchangeArrays::new(positions);
     arrays.axes = Some(axes);
@@ -186,14 +183,11 @@ fn parts(parts: &[i64], objects: Option<&[i64]>, arrays: &mut InterchangeArrays)
 pub(crate) fn add_links(
     mut table: InputTable,
     arrays: &mut InterchangeArrays,
-) -> Result<(), GeometryReadError> {
+) -> Result<(), FileError> {
     let columns = table.names();
     let ends = table
         .take("links")
-        .ok_or_else(|| GeometryReadError::NoEnds {
-            path: table.file.to_path_buf(),
-            columns,
-        })?;
+        .ok_or_else(|| FileFault::NoEnds(columns).of(&table.file))?;
     arrays.links = Some(InputLinks::from_column(&ends)?);
     for column in table.columns {
         let name = scoped(&column, "link")?;
@@ -206,7 +200,7 @@ pub(crate) fn add_links(
 pub(crate) fn add_objects(
     mut table: InputTable,
     arrays: &mut InterchangeArrays,
-) -> Result<(), GeometryReadError> {
+) -> Result<(), FileError> {
     arrays.objects = Some(table.need("object_id")?.ids()?);
     for column in table.columns {
         let name = scoped(&column, "object")?;
@@ -219,7 +213,7 @@ pub(crate) fn add_objects(
 pub(crate) fn add_groups(
     mut table: InputTable,
     arrays: &mut InterchangeArrays,
-) -> Result<(), GeometryReadError> {
+) -> Result<(), FileError> {
     let column = Arc::new(table.need("group")?);
     let members = table.need("object_id")?.ids()?;
     let names: Vec<String> = match &column.values {
@@ -249,7 +243,7 @@ pub(crate) fn add_groups(
 pub(crate) fn add_group_attributes(
     mut table: InputTable,
     arrays: &mut InterchangeArrays,
-) -> Result<(), GeometryReadError> {
+) -> Result<(), FileError> {
     let column = table.need("group")?;
     let numbers = column.ids()?;
     if let Some(row) = (0_i64..).zip(&numbers).position(|(row, id)| row != *id) {
@@ -263,7 +257,7 @@ pub(crate) fn add_group_attributes(
 }
 
 /// Returns the name of an attribute of the table's scope.
-fn scoped(column: &FileColumn, scope: &str) -> Result<String, GeometryReadError> {
+fn scoped(column: &FileColumn, scope: &str) -> Result<String, FileError> {
     match column.label.split_once('.') {
         Some((found, name)) if found == scope => Ok(name.to_owned()),
         Some((found, _)) if found != scope => {
@@ -275,7 +269,7 @@ fn scoped(column: &FileColumn, scope: &str) -> Result<String, GeometryReadError>
 }
 
 /// Rejects a column that belongs in another table.
-fn check_scope(column: &FileColumn, scope: &str) -> Result<(), GeometryReadError> {
+fn check_scope(column: &FileColumn, scope: &str) -> Result<(), FileError> {
     let table = match scope {
         "vertex" | "fragment" => "that of the vertices",
         "link" => "NAME.links",

@@ -8,7 +8,8 @@ use zvf::{
 };
 use zvf_format::numeric::NumericRows;
 
-use super::{ResultWriteError, StoreDescription, output_file::SIDECARS};
+use super::{StoreDescription, output_file::SIDECARS};
+use crate::FileFault;
 use crate::display::narrow_float;
 
 /// Columns with an equal number of rows.
@@ -57,17 +58,14 @@ impl<'a> OutputTable<'a> {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if the result is inconsistent, or two columns have one name.
-    pub fn vertices(result: &'a QueryResult) -> Result<Self, ResultWriteError> {
+    /// [`FileFault`] if the result is inconsistent, or two columns have one name.
+    pub fn vertices(result: &'a QueryResult) -> Result<Self, FileFault> {
         Self::vertices_after(result, 0)
     }
 
     /// Returns the table of the vertices of a batch, before which the result has
     /// `first_part` paths.
-    pub fn vertices_after(
-        result: &'a QueryResult,
-        first_part: i64,
-    ) -> Result<Self, ResultWriteError> {
+    pub fn vertices_after(result: &'a QueryResult, first_part: i64) -> Result<Self, FileFault> {
         let rows = result.positions.len();
         let mut columns = axes(result)?;
         if let Some(ids) = &result.row_ids {
@@ -98,13 +96,13 @@ impl<'a> OutputTable<'a> {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if the result is inconsistent, or two columns have one name.
-    pub fn links(result: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
+    /// [`FileFault`] if the result is inconsistent, or two columns have one name.
+    pub fn links(result: &'a QueryResult) -> Result<Option<Self>, FileFault> {
         let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) else {
             return Ok(None);
         };
         let ends: Result<Vec<_>, _> = links.ends.iter().map(|end| i64::try_from(*end)).collect();
-        let ends = ends.map_err(|_| ResultWriteError::Broken("a link ends beyond 63 bits"))?;
+        let ends = ends.map_err(|_| FileFault::Broken("a link ends beyond 63 bits"))?;
         let width = usize::try_from(links.width).unwrap_or(usize::MAX);
         let mut columns = vec![integers("links", Cow::Owned(ends), width)];
         push(&mut columns, "link", &result.link)?;
@@ -115,8 +113,8 @@ impl<'a> OutputTable<'a> {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if the result is inconsistent, or two columns have one name.
-    pub fn objects(result: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
+    /// [`FileFault`] if the result is inconsistent, or two columns have one name.
+    pub fn objects(result: &'a QueryResult) -> Result<Option<Self>, FileFault> {
         if result.objects.is_empty() {
             return Ok(None);
         }
@@ -127,12 +125,12 @@ impl<'a> OutputTable<'a> {
     }
 
     /// Returns the table of group members; `None` without members.
-    pub fn groups(result: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
+    pub fn groups(result: &'a QueryResult) -> Result<Option<Self>, FileFault> {
         let mut groups = Vec::new();
         let mut members = Vec::new();
         for group in &result.groups {
             let id = i64::try_from(group.id)
-                .map_err(|_| ResultWriteError::Broken("a group is beyond 63 bits"))?;
+                .map_err(|_| FileFault::Broken("a group is beyond 63 bits"))?;
             groups.extend(group.members.iter().map(|_| id));
             members.extend_from_slice(&group.members);
         }
@@ -148,9 +146,7 @@ impl<'a> OutputTable<'a> {
     }
 
     /// Returns the table of group attributes, one row per group number; `None` without attributes.
-    fn group_attributes(
-        description: &'a StoreDescription,
-    ) -> Result<Option<Self>, ResultWriteError> {
+    fn group_attributes(description: &'a StoreDescription) -> Result<Option<Self>, FileFault> {
         let Some(rows) = description
             .group
             .iter()
@@ -170,7 +166,7 @@ impl<'a> OutputTable<'a> {
     pub(crate) fn sidecars(
         result: &'a QueryResult,
         description: &'a StoreDescription,
-    ) -> Result<[(&'static str, Option<Self>); 4], ResultWriteError> {
+    ) -> Result<[(&'static str, Option<Self>); 4], FileFault> {
         let [links, objects, groups, group_attributes] = SIDECARS;
         Ok([
             (links, Self::links(result)?),
@@ -180,7 +176,7 @@ impl<'a> OutputTable<'a> {
         ])
     }
 
-    fn of(rows: usize, columns: Vec<OutputColumn<'a>>) -> Result<Self, ResultWriteError> {
+    fn of(rows: usize, columns: Vec<OutputColumn<'a>>) -> Result<Self, FileFault> {
         let mut whole = HashSet::new();
         let mut single = HashSet::new();
         for column in &columns {
@@ -189,10 +185,10 @@ impl<'a> OutputTable<'a> {
                 .collect::<Vec<_>>()
                 .into_iter();
             if !whole.insert(&column.name) {
-                return Err(ResultWriteError::TwoColumns(column.name.clone()));
+                return Err(FileFault::TwoColumns(column.name.clone()));
             }
             if let Some(name) = channels.find(|name| !single.insert(name.clone())) {
-                return Err(ResultWriteError::TwoColumns(name));
+                return Err(FileFault::TwoColumns(name));
             }
         }
         Ok(Self { rows, columns })
@@ -201,12 +197,11 @@ impl<'a> OutputTable<'a> {
 
 impl<'a> OutputColumn<'a> {
     /// Creates a column of an attribute.
-    pub fn of(name: String, column: &'a Column) -> Result<Self, ResultWriteError> {
+    pub fn of(name: String, column: &'a Column) -> Result<Self, FileFault> {
         let cells = match &column.values {
             ColumnValues::Numeric(rows) => {
                 let view = rows.view();
-                let rows =
-                    view.ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
+                let rows = view.ok_or(FileFault::Broken("an attribute ends inside a row"))?;
                 let channels = usize::try_from(rows.columns().get());
                 OutputCells::Numbers {
                     rows,
@@ -319,11 +314,11 @@ fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
 }
 
 /// Returns one column per axis.
-pub fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, ResultWriteError> {
+pub fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, FileFault> {
     let rows = result
         .positions
         .view()
-        .ok_or(ResultWriteError::Broken("positions end inside a row"))?;
+        .ok_or(FileFault::Broken("positions end inside a row"))?;
     let columns = result.axes.iter().enumerate().map(|(first, name)| {
         let cells = OutputCells::Numbers {
             rows,
@@ -339,9 +334,9 @@ pub fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, ResultWriteEr
     Ok(columns.collect())
 }
 
-fn row_ids(ids: &[u64]) -> Result<OutputColumn<'_>, ResultWriteError> {
+fn row_ids(ids: &[u64]) -> Result<OutputColumn<'_>, FileFault> {
     let ids: Result<Vec<_>, _> = ids.iter().map(|id| i64::try_from(*id)).collect();
-    let ids = ids.map_err(|_| ResultWriteError::Broken("a row id is beyond 63 bits"))?;
+    let ids = ids.map_err(|_| FileFault::Broken("a row id is beyond 63 bits"))?;
     Ok(integers("row_id", Cow::Owned(ids), 1))
 }
 
@@ -357,7 +352,7 @@ fn push<'a>(
     columns: &mut Vec<OutputColumn<'a>>,
     scope: &str,
     attributes: &'a [Column],
-) -> Result<(), ResultWriteError> {
+) -> Result<(), FileFault> {
     for column in attributes {
         columns.push(OutputColumn::of(
             format!("{scope}.{}", column.name),

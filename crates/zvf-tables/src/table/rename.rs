@@ -1,9 +1,10 @@
 //! New names for attributes of a file.
 
-use super::{GeometryReadError, arrays::InterchangeArrays, column::NamedColumn};
+use super::{arrays::InterchangeArrays, column::NamedColumn};
 use std::path::Path;
 
 use crate::AttributeRename;
+use crate::{FileError, FileFault};
 
 /// The renames of a file, and which of them have matched an attribute.
 #[derive(Debug)]
@@ -58,15 +59,15 @@ impl<'r> Renaming<'r> {
     }
 
     /// Checks that every rename found its attribute.
-    pub(crate) fn finish(self, path: &Path) -> Result<(), GeometryReadError> {
+    pub(crate) fn finish(self, path: &Path) -> Result<(), FileError> {
         let mut renames = self.renames.iter().zip(&self.is_used);
         match renames.find(|(_, is_used)| !**is_used) {
             None => Ok(()),
-            Some((rename, _)) => Err(GeometryReadError::Rename {
-                path: path.to_path_buf(),
+            Some((rename, _)) => Err(FileFault::Rename {
                 name: rename.old.clone(),
-                names: self.names,
-            }),
+                present: self.names,
+            }
+            .of(path)),
         }
     }
 }

@@ -11,10 +11,10 @@ use tempfile::NamedTempFile;
 use zvf_dense::staged;
 
 use super::{
-    OutputFile, ResultWriteError, WrittenFiles,
-    error::FillError,
+    OutputFile, WrittenFiles,
     output_file::{Cancellation, sidecar},
 };
+use crate::{FileError, FileFault};
 
 /// The writer of a file.
 pub type Sink<'a> = BufWriter<CancellableFile<'a>>;
@@ -85,11 +85,11 @@ impl Staged {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] of `fill`, or if the file cannot be created or written.
+    /// [`FileError`] of `fill`, or if the file cannot be created or written.
     pub fn write(
         &mut self,
-        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
-    ) -> Result<(), ResultWriteError> {
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FileFault>,
+    ) -> Result<(), FileError> {
         self.write_to(self.target.clone(), fill)
     }
 
@@ -97,8 +97,8 @@ impl Staged {
     pub(crate) fn write_sidecar(
         &mut self,
         part: &str,
-        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
-    ) -> Result<(), ResultWriteError> {
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FileFault>,
+    ) -> Result<(), FileError> {
         self.write_to(self.sidecar(part), fill)
     }
 
@@ -112,8 +112,8 @@ impl Staged {
     pub(crate) fn write_beside(
         &mut self,
         extension: &str,
-        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
-    ) -> Result<(), ResultWriteError> {
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FileFault>,
+    ) -> Result<(), FileError> {
         self.write_to(self.target.with_extension(extension), fill)
     }
 
@@ -134,13 +134,10 @@ impl Staged {
     fn write_to(
         &mut self,
         path: PathBuf,
-        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
-    ) -> Result<(), ResultWriteError> {
-        let in_file = |source| ResultWriteError::File {
-            path: path.clone(),
-            source,
-        };
-        let mut file = staged::create(&path).map_err(in_file)?;
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FileFault>,
+    ) -> Result<(), FileError> {
+        let mut file =
+            staged::create(&path).map_err(|source| FileFault::Write(source).of(&path))?;
         let target = CancellableFile {
             file: file.as_file_mut(),
             cancellation: &self.cancellation,
@@ -148,14 +145,9 @@ impl Staged {
         let mut sink = BufWriter::with_capacity(1 << 18, target);
         let filled = fill(&mut sink).and_then(|()| Ok(sink.flush()?));
         drop(sink);
-        match filled {
-            Ok(()) => {
-                self.files.push((file, path));
-                Ok(())
-            }
-            Err(FillError::Io(source)) => Err(in_file(source)),
-            Err(FillError::Write(error)) => Err(error),
-        }
+        filled.map_err(|fault| fault.of_target(&path))?;
+        self.files.push((file, path));
+        Ok(())
     }
 
     /// Removes the files of an earlier result that this one does not have, and gives the files
@@ -163,12 +155,9 @@ impl Staged {
     ///
     /// # Errors
     ///
-    /// [`ResultWriteError`] if a file cannot be removed or renamed, or after a cancellation.
-    pub fn publish(self) -> Result<WrittenFiles, ResultWriteError> {
-        check(&self.cancellation).map_err(|source| ResultWriteError::File {
-            path: self.target.clone(),
-            source,
-        })?;
+    /// [`FileError`] if a file cannot be removed or renamed, or after a cancellation.
+    pub fn publish(self) -> Result<WrittenFiles, FileError> {
+        check(&self.cancellation).map_err(|source| FileFault::Write(source).of(&self.target))?;
         remove(&self.absent)?;
         let mut paths = Vec::new();
         for (file, path) in self.files.into_iter().rev() {
@@ -176,7 +165,7 @@ impl Staged {
                 Ok(_) => paths.push(path),
                 Err(error) => {
                     let source = error.error;
-                    return Err(ResultWriteError::File { path, source });
+                    return Err(FileFault::Write(source).of(&path));
                 }
             }
         }
@@ -190,13 +179,12 @@ impl Staged {
 }
 
 /// Removes files, where they exist.
-pub(crate) fn remove(paths: &[PathBuf]) -> Result<(), ResultWriteError> {
+pub(crate) fn remove(paths: &[PathBuf]) -> Result<(), FileError> {
     // A folder of that name is not read.
     for path in paths.iter().filter(|path| path.is_file()) {
         match fs::remove_file(path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                let path = path.clone();
-                return Err(ResultWriteError::File { path, source });
+                return Err(FileFault::Write(source).of(path));
             }
             _ => {}
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use zvf::{Column, Design, Geometry, GeometrySource};
 
-use zvf_files::GeometryReadError;
+use zvf_files::FileError;
 
 /// A unit or a description of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +62,10 @@ impl AttributeNames {
     }
 
     /// Reads the start of a source, and rewinds it.
-    pub(super) fn of_source(
-        source: &mut (dyn GeometrySource + Send),
-    ) -> Result<Self, GeometryReadError> {
+    pub(super) fn of_source(source: &mut (dyn GeometrySource + Send)) -> Result<Self, FileError> {
         let mut names = Self::of(&source.tables());
-        let batch = source.next(1).map_err(GeometryReadError::Batch)?;
-        source.rewind().map_err(GeometryReadError::Batch)?;
+        let batch = source.next(1).map_err(FileError::of_batch)?;
+        source.rewind().map_err(FileError::of_batch)?;
         if let Some(batch) = batch {
             names.add(&batch);
         }

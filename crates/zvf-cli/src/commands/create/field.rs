@@ -4,8 +4,7 @@ use std::error::Error;
 
 use zvf::{Design, GeometryKind};
 use zvf_files::{
-    FileError, FileFault, FileFormat, FilePlace, FileReadOptions, GeometryReadError,
-    GeometryReader, input_of, open_field,
+    FileError, FileFault, FileFormat, FileReadOptions, GeometryReader, input_of, open_field,
 };
 
 use super::{CreateArgs, CreateOutput, CreateUsageError, create_large, create_whole};
@@ -55,15 +54,10 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         let size = description.bytes;
         return create_large(arguments, design, reader.as_mut(), size, report).await;
     }
-    let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
+    let geometry = zvf_files::read_whole(reader.as_mut()).map_err(FileError::of_batch)?;
     drop(progress);
     if geometry.vertices() == 0 {
-        let error = FileError {
-            path: file.path().to_path_buf(),
-            place: FilePlace::Whole,
-            fault: FileFault::Empty,
-        };
-        return Err(GeometryReadError::from(error).into());
+        return Err(FileFault::Empty.of(file.path()).into());
     }
     // Some notes come with the last batch.
     let input = input_of(reader.description(), geometry, files);

@@ -1,7 +1,7 @@
 //! The first rows of a query result as a text table.
 
 use zvf::QueryResult;
-use zvf_files::{OutputColumn, OutputTable, ResultWriteError};
+use zvf_files::{FileFault, OutputColumn, OutputTable};
 
 use crate::{
     display::{count_noun, len_u64, printable},
@@ -20,8 +20,8 @@ const CHANNELS: usize = 4;
 ///
 /// # Errors
 ///
-/// [`ResultWriteError`] if the result is inconsistent.
-pub fn preview(result: &QueryResult) -> Result<String, ResultWriteError> {
+/// [`FileFault`] if the result is inconsistent.
+pub fn preview(result: &QueryResult) -> Result<String, FileFault> {
     let mut lines = Vec::new();
     let vertices = OutputTable::vertices(result)?;
     if vertices.rows > 0 {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use zvf::{Column, ColumnValues, Dataset, NumericColumn, Query, QueryResult};
 
 use super::{QueryOutput, description::Described};
-use zvf_files::{self, FileFormat, LosslessTarget, OutputFile, ResultWriteError};
+use zvf_files::{self, FileError, FileFormat, LosslessTarget, OutputFile};
 
 /// The reason why a result is not in a file.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum SaveError {
     RowIds(FileFormat),
     /// The file cannot be written.
     #[error(transparent)]
-    Write(#[from] ResultWriteError),
+    Write(#[from] FileError),
 }
 
 /// Runs a query and writes its whole result to a file, in batches where the format allows it.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use zvf::{Dataset, LevelChoice, Links, Query, QueryReport, QueryResult};
 use zvf_files::{
-    FileFormat, LosslessTarget, ObjectFiles, OutputFile, ResultSink, ResultTables, ResultWriteError,
+    FileError, FileFormat, LosslessTarget, ObjectFiles, OutputFile, ResultSink, ResultTables,
 };
 
 use super::SaveError;
@@ -91,7 +91,7 @@ struct BatchWriting {
     counts: ResultCounts,
     /// Collects what the groups are selected by.
     selected: QueryResult,
-    failure: Option<ResultWriteError>,
+    failure: Option<FileError>,
 }
 
 impl BatchWriting {
