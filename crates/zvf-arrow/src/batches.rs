@@ -11,7 +11,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use zvf::{
     Column, Geometry, IntoGeometry, LevelId, Links, NumericColumn, ObjectGroup, Parts, QueryResult,
-    numeric::Kind,
+    Scope, numeric::Kind,
 };
 
 use crate::{
@@ -118,7 +118,8 @@ impl ResultBatches {
     /// # Errors
     ///
     /// [`ConversionError`].
-    pub fn new(result: QueryResult) -> Result<Self, ConversionError> {
+    pub fn new(mut result: QueryResult) -> Result<Self, ConversionError> {
+        let of_each_vertex = Scope::OF_CHUNKS.map(|scope| (scope, result.take_columns(scope)));
         let mut distances = result.distances;
         let rows = result.positions.len();
         let mut vertices = Columns::default();
@@ -139,8 +140,9 @@ impl ResultBatches {
         if is_of_vertices {
             vertices.distances(&mut distances, rows);
         }
-        vertices.push_all("vertex", result.vertex)?;
-        vertices.push_all("fragment", result.fragment)?;
+        for (scope, columns) in of_each_vertex {
+            vertices.push_all(scope.name(), columns)?;
+        }
         let parts = result.parts.map(|parts| parts_batch(parts, &mut distances));
         let link = result.link;
         let links = result.links.map(|links| {

@@ -12,6 +12,7 @@ use zvf_format::numeric::Kind;
 use zvf_model::{
     column::{Column, ColumnValues},
     layout::FRAGMENT_OWNERS,
+    scope::Scope,
     zarr::MAX_RANK,
 };
 
@@ -167,7 +168,7 @@ fn check_columns(
         return Err(BuildError::Crs);
     }
     let mut scopes = design.attribute_specs.keys();
-    if let Some(scope) = scopes.find(|scope| !SCOPES.contains(&scope.as_str())) {
+    if let Some(scope) = scopes.find(|scope| Scope::parse(scope).is_none()) {
         return Err(BuildError::AttributeScope(scope.clone()));
     }
     check_axes(geometry, design)
@@ -191,9 +192,6 @@ fn check_axes(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     }
     Ok(())
 }
-
-/// Scopes of attributes.
-const SCOPES: [&str; 5] = ["vertex", "fragment", "link", "object", "group"];
 
 fn needs(kind: &'static str, what: &'static str) -> BuildError {
     BuildError::MissingInput { kind, what }

@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use zvf_model::column::{Column, NumericColumn};
+use zvf_model::{
+    column::{Column, NumericColumn},
+    scope::Scope,
+};
 
 /// Geometry to write. Fields that a kind of geometry does not use stay empty.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +76,31 @@ impl Geometry {
             groups: BTreeMap::new(),
             group: Vec::new(),
         }
+    }
+
+    /// Returns the attributes of a scope; of fragments, those with a row for each object.
+    pub fn columns_mut(&mut self, scope: Scope) -> &mut Vec<Column> {
+        match scope {
+            Scope::Vertex => &mut self.vertex,
+            Scope::Fragment => &mut self.fragment,
+            Scope::Link => &mut self.link,
+            Scope::Object => &mut self.object,
+            Scope::Group => &mut self.group,
+        }
+    }
+
+    /// Returns all attributes with their scopes.
+    pub fn attributes(&self) -> impl Iterator<Item = (Scope, &Column)> {
+        let families = [
+            (Scope::Vertex, &self.vertex),
+            (Scope::Fragment, &self.fragment),
+            (Scope::Fragment, &self.fragment_rows),
+            (Scope::Link, &self.link),
+            (Scope::Object, &self.object),
+            (Scope::Group, &self.group),
+        ];
+        let families = families.into_iter();
+        families.flat_map(|(scope, columns)| columns.iter().map(move |column| (scope, column)))
     }
 
     /// Returns the number of vertices.

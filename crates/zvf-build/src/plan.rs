@@ -37,6 +37,7 @@ use zvf_model::{
     layout::{LevelKeys, VERTEX_FRAGMENTS, VERTICES},
     level::LevelId,
     metadata::Attributes,
+    scope::Scope,
 };
 
 pub(crate) use estimate::CellCounts;
@@ -176,7 +177,7 @@ impl WritePlan {
             geometry.fragment = Vec::new();
             geometry.fragment_rows = Vec::new();
         }
-        let columns = |given: &mut Vec<Column>, scope, role| {
+        let columns = |given: &mut Vec<Column>, scope: Scope, role| {
             let attributes = if settles {
                 core::mem::take(given)
             } else {
@@ -192,9 +193,9 @@ impl WritePlan {
         let bytes = geometry.positions.bytes.len() as u64;
         let shard = sharding::shard(&design, &grid.shape, layout.chunks.len() as u64, bytes)?;
         let mut plan = Self {
-            vertex: columns(&mut geometry.vertex, "vertex", Role::Vertex)?,
+            vertex: columns(&mut geometry.vertex, Scope::Vertex, Role::Vertex)?,
             fragment,
-            link: columns(&mut geometry.link, "link", Role::Link)?,
+            link: columns(&mut geometry.link, Scope::Link, Role::Link)?,
             axes: match &design.axes {
                 Some(axes) => axes.clone(),
                 None => metadata::default_axes(geometry.axes()),
@@ -339,6 +340,29 @@ impl WritePlan {
     pub(crate) fn input(&self, chunk: u32) -> impl ExactSizeIterator<Item = usize> + '_ {
         let vertices = self.layout.vertices(chunk as usize).iter();
         vertices.map(|vertex| *vertex as usize)
+    }
+
+    /// Returns the attributes with a cell for each chunk, by scope.
+    pub(crate) fn chunk_columns(&self) -> impl Iterator<Item = (Scope, &[StoredColumn])> {
+        Scope::OF_CHUNKS.into_iter().map(|scope| {
+            let columns: &[StoredColumn] = match scope {
+                Scope::Vertex => &self.vertex,
+                Scope::Fragment => &self.fragment,
+                Scope::Link | Scope::Object | Scope::Group => &[],
+            };
+            (scope, columns)
+        })
+    }
+
+    /// Encodes the values of an attribute of a scope in a chunk.
+    pub(crate) fn values(&self, scope: Scope, column: &StoredColumn, chunk: u32) -> Vec<u8> {
+        let starts = &self.layout.fragment_starts;
+        match scope {
+            Scope::Vertex => column.gather(self.input(chunk)),
+            Scope::Fragment => column.gather(starts[chunk as usize]..starts[chunk as usize + 1]),
+            // Their rows are not those of a chunk.
+            Scope::Link | Scope::Object | Scope::Group => Vec::new(),
+        }
     }
 
     /// Encodes the coordinates of a chunk's vertices.
@@ -512,7 +536,7 @@ fn fragment_columns(
         .chain(by_vertices)
         .map(|column| {
             let column = StoredColumn::of(column?, Role::Fragment, is_current)?;
-            Ok(column.with_channel_names(&design.attribute_specs, "fragment"))
+            Ok(column.with_channel_names(&design.attribute_specs, Scope::Fragment))
         })
         .collect::<Result<Vec<_>, BuildError>>()?;
     if design.fragment_owners {
@@ -520,12 +544,6 @@ fn fragment_columns(
         columns.push(owner_column(layout, &objects.ids, is_current)?);
     }
     Ok(columns)
-}
-
-/// Returns the rows of the fragments of a chunk.
-fn of_fragments(plan: &WritePlan, column: &StoredColumn, chunk: u32) -> Vec<u8> {
-    let starts = &plan.layout.fragment_starts;
-    column.gather(starts[chunk as usize]..starts[chunk as usize + 1])
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use zvf_model::{
     array::{CellAttribute, CellAttributeRole, Dictionary, TableType},
     column::{Column, ColumnValues, NumericColumn},
     root::AttributeDeclarations,
+    scope::Scope,
     zarr::DataType,
 };
 
@@ -62,10 +63,14 @@ impl StoredColumn {
     }
 
     /// Sets the channel names of a declaration of the attribute, if their number is right.
-    pub(crate) fn with_channel_names(mut self, specs: &AttributeDeclarations, scope: &str) -> Self {
+    pub(crate) fn with_channel_names(
+        mut self,
+        specs: &AttributeDeclarations,
+        scope: Scope,
+    ) -> Self {
         let declared = || {
             let names = specs
-                .get(scope)?
+                .get(scope.name())?
                 .get(&self.name)?
                 .get("channel_names")?
                 .as_array()?

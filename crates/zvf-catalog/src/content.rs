@@ -16,6 +16,7 @@ use zvf_model::{
     layout::ArrayRole,
     level::LevelId,
     level_content::{CellContent, ChunkArray, LevelContent, ObjectContent, TableContent},
+    scope::Scope,
 };
 
 use crate::{
@@ -26,7 +27,6 @@ use crate::{
     error::{CatalogError, Damage, Fault},
     level::Level,
     schema::Names,
-    scope::Scope,
     tables::GroupList,
 };
 
@@ -159,14 +159,11 @@ impl Catalog<'_> {
 
     /// Opens the arrays of vertices and fragments, those of vertices first.
     async fn chunk_content(&self, level: &Level) -> Result<Vec<OpenArray>, CatalogError> {
-        let vertex = self.attribute_names(level, Scope::Vertex);
-        let fragment = self.attribute_names(level, Scope::Fragment);
-        let (vertex, fragment) = try_join(vertex, fragment).await?;
-        let names = Names {
-            vertex: vertex.to_vec(),
-            fragment: fragment.to_vec(),
-            ..Names::default()
-        };
+        let lists = Scope::OF_CHUNKS.map(|scope| self.attribute_names(level, scope));
+        let mut names = Names::default();
+        for (scope, list) in Scope::OF_CHUNKS.into_iter().zip(try_join_all(lists).await?) {
+            names.of_mut(scope).extend_from_slice(&list);
+        }
         let schema = self.schema(level, &names, true);
         let groups = self.chunked_array(level, &ArrayRole::LinkFragments);
         let (schema, groups) = try_join(schema, groups).await?;

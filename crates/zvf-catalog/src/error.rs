@@ -24,9 +24,8 @@ use zvf_model::{
     key::{Key, KeyError},
     level::LevelId,
     metadata::MetadataError,
+    scope::Scope,
 };
-
-use crate::scope::Scope;
 
 /// Reason that a level cannot be read. The cause is the source.
 #[derive(Debug, thiserror::Error)]

@@ -43,7 +43,6 @@ mod objects;
 mod parametric;
 mod row_selection;
 mod schema;
-mod scope;
 mod selection;
 mod stored;
 mod sync;
@@ -73,7 +72,7 @@ pub use objects::{
 pub use parametric::{Coefficient, ParametricGeometry, ParametricObject};
 pub use row_selection::{RowRun, RowSelection};
 pub use schema::{ChunkAttribute, Names, Schema, advise_naming_attributes};
-pub use scope::Scope;
 pub use selection::Selection;
 pub use stored::{PaddedRows, StoredArray};
 pub use tables::{GroupList, ObjectGroup};
+pub use zvf_model::scope::Scope;

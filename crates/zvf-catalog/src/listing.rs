@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use zvf_model::{fetch::BoxFuture, level::LevelId};
+use zvf_model::{fetch::BoxFuture, level::LevelId, scope::Scope};
 
 use crate::{
     catalog::Catalog,
     diagnostics::Diagnostics,
     error::CatalogError,
     objects::{ObjectLookup, ObjectSet},
-    scope::Scope,
     tables::GroupList,
 };
 use zvf_model::column::Column;

@@ -16,6 +16,7 @@ use zvf_model::{
     fetch::{AnyArray, BoxFuture, FetchProblem},
     grid::ChunkCoord,
     layout::{ArrayRole, CrossChunkForm, Layout},
+    scope::Scope,
     word::Word,
 };
 
@@ -24,7 +25,6 @@ use crate::{
     chunked_array::{ChunkedArray, child},
     error::{CatalogError, Damage, Fault},
     level::Level,
-    scope::Scope,
     selection::Selection,
 };
 
@@ -175,14 +175,9 @@ impl Names {
     }
 }
 
+/// Returns the child of a level that contains the attributes of a scope.
 fn folder(layout: &Layout, scope: Scope) -> &'static str {
-    match scope {
-        Scope::Vertex => layout.names.vertex_attributes,
-        Scope::Fragment => "fragment_attributes",
-        Scope::Link => "link_attributes",
-        Scope::Object => "object_attributes",
-        Scope::Group => "group_attributes",
-    }
+    layout.names.stored(scope.group())
 }
 
 impl Catalog<'_> {
@@ -390,10 +385,7 @@ impl Catalog<'_> {
         names: &[String],
     ) -> Result<Vec<ChunkAttribute>, CatalogError> {
         let opened = names.iter().map(|name| async move {
-            let part = match scope {
-                Scope::Fragment => ArrayRole::FragmentAttribute(name),
-                _ => ArrayRole::VertexAttribute(name),
-            };
+            let part = scope.array(name);
             let Some(family) = self.chunked_array(level, &part).await? else {
                 return Err(self.absent_attribute(level, scope, name)?);
             };

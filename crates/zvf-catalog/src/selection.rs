@@ -1,6 +1,6 @@
 //! Choice of attributes.
 
-use crate::scope::Scope;
+use zvf_model::scope::Scope;
 
 /// The attributes to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Meshes that are written as a whole.
 
-use zvf::{Column, QueryResult};
+use zvf::QueryResult;
 
 use crate::{
     FileFault,
@@ -28,13 +28,7 @@ impl WholeMesh {
     ) -> Result<(), FileFault> {
         let coordinates = AxisOrder::of(batch, format)?;
         self.positions.extend(coordinates.rows(&batch.positions)?);
-        let scopes: [(&str, &[Column]); 4] = [
-            ("vertex", &batch.vertex),
-            ("fragment", &batch.fragment),
-            ("link", &batch.link),
-            ("object", &batch.object),
-        ];
-        list_left_out(&mut self.left_out, &scopes, format);
+        list_left_out(&mut self.left_out, batch, format, |_, _| false);
         list_divided_faces(&mut self.left_out, batch, format);
         if !self.has_object_ids && has_object_ids(batch) {
             self.has_object_ids = true;

@@ -21,7 +21,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::SpooledTempFile;
-use zvf::{Column, QueryResult};
+use zvf::{Column, QueryResult, Scope};
 
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
@@ -88,17 +88,11 @@ impl GlbWriter {
 
     /// Lists what the format cannot hold of a batch, whose attribute at a place is its colours.
     fn plan(&mut self, batch: &QueryResult, colours: Option<usize>) {
-        let end = colours.unwrap_or(batch.vertex.len());
-        let before = batch.vertex.get(..end).unwrap_or_default();
-        let after = batch.vertex.get(end.saturating_add(1)..);
-        let scopes: [(&str, &[Column]); 5] = [
-            ("vertex", before),
-            ("vertex", after.unwrap_or_default()),
-            ("fragment", &batch.fragment),
-            ("link", &batch.link),
-            ("object", &batch.object),
-        ];
-        list_left_out(&mut self.left_out, &scopes, "glb");
+        let colours = colours.and_then(|place| batch.vertex.get(place));
+        let holds = |scope: Scope, column: &Column| {
+            scope == Scope::Vertex && colours.is_some_and(|own| own.name == column.name)
+        };
+        list_left_out(&mut self.left_out, batch, "glb", holds);
         list_divided_faces(&mut self.left_out, batch, "glb");
     }
 

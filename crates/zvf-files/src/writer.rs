@@ -8,7 +8,7 @@ use std::{
 };
 
 use tempfile::{NamedTempFile, SpooledTempFile, spooled_tempfile_in};
-use zvf::{Column, NO_OBJECT, Parts, QueryResult};
+use zvf::{Column, NO_OBJECT, Parts, QueryResult, Scope};
 
 use crate::{FileError, FileFault, GroupTables};
 
@@ -179,22 +179,34 @@ pub(crate) fn paths(batch: &QueryResult, format: &'static str) -> Result<Vec<Pat
 
 /// Lists the columns of a batch that a format cannot hold.
 pub(crate) fn left_out<'a>(
-    scope: &'a str,
-    columns: &'a [Column],
+    batch: &'a QueryResult,
     format: &'a str,
+    holds: impl Fn(Scope, &Column) -> bool + 'a,
 ) -> impl Iterator<Item = String> + 'a {
-    let columns = columns.iter();
-    columns.map(move |column| format!("{scope}.{}: not supported by {format}", column.name))
+    let scopes = Scope::ALL.into_iter();
+    let columns = scopes.flat_map(|scope| batch.columns(scope).iter().map(move |own| (scope, own)));
+    columns
+        .filter(move |(scope, column)| !holds(*scope, column))
+        .map(move |(scope, column)| {
+            format!(
+                "{}.{}: not supported by {format}",
+                scope.name(),
+                column.name
+            )
+        })
 }
 
 /// Adds the lines about columns of a batch that a format cannot hold, each once: batches of vertices and
 /// of links have different columns.
-pub(crate) fn list_left_out(lines: &mut Vec<String>, scopes: &[(&str, &[Column])], format: &str) {
+pub(crate) fn list_left_out(
+    lines: &mut Vec<String>,
+    batch: &QueryResult,
+    format: &str,
+    holds: impl Fn(Scope, &Column) -> bool,
+) {
     let mut listed: HashSet<String> = lines.iter().cloned().collect();
-    for (scope, columns) in scopes {
-        let new = left_out(scope, columns, format);
-        lines.extend(new.filter(|line| listed.insert(line.clone())));
-    }
+    let new = left_out(batch, format, holds);
+    lines.extend(new.filter(|line| listed.insert(line.clone())));
 }
 
 /// Lists that a format of triangles divides the faces of a batch.

@@ -30,6 +30,7 @@ use crate::{
     generation::Generation,
     layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, PartNames, TableForm},
     metadata::{Attributes, Excerpt},
+    scope::Scope,
     version::Version,
     zarr::{DataType, Node},
 };
@@ -118,8 +119,8 @@ pub struct Evidence {
     pub groups: Option<NodeForm>,
     /// Names of parts among the children of the level; `None` if these were not listed.
     pub names: Option<PartNames>,
-    /// `true` if `<level>/fragment_attributes` exists.
-    pub fragment_attributes: bool,
+    /// Scopes with a group of attributes in the level.
+    pub scopes: Vec<Scope>,
 }
 
 /// Generation and layout of a store.
@@ -440,8 +441,10 @@ impl Evidence {
             seen.get_or_insert(form);
             candidates.prefer(node, low, high);
         }
-        if self.fragment_attributes {
-            candidates.prefer("fragment_attributes", V0_8_0, V0_9);
+        for scope in &self.scopes {
+            if let Some(since) = scope.since() {
+                candidates.prefer(scope.group().name(), since, V0_9);
+            }
         }
     }
 }

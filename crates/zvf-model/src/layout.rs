@@ -77,6 +77,14 @@ impl PartNames {
         groups: "groupings",
     };
 
+    /// Returns the name of a group in the store.
+    pub const fn stored(&self, group: GroupRole<'_>) -> &'static str {
+        match group {
+            GroupRole::VertexAttributes => self.vertex_attributes,
+            other => other.name(),
+        }
+    }
+
     /// Returns the name that writers use for the child of a level.
     pub fn written<'a>(&self, name: &'a str) -> &'a str {
         if name == self.vertex_attributes {
@@ -220,6 +228,11 @@ pub enum GroupRole<'a> {
     ObjectAttributes,
     /// Attributes of groups.
     GroupAttributes,
+}
+
+impl ArrayRole<'_> {
+    /// The attribute that has the object of each fragment.
+    pub const OWNERS: Self = Self::FragmentAttribute(FRAGMENT_OWNERS);
 }
 
 impl GroupRole<'_> {

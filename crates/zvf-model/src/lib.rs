@@ -81,6 +81,7 @@ pub mod payload_cache;
 pub mod random;
 pub mod root;
 pub mod row_id;
+pub mod scope;
 pub mod stale_levels;
 pub mod version;
 pub mod word;

@@ -42,10 +42,11 @@ use zvf_model::{
     array::{CellAttribute, FragmentArray},
     fetch::BoxFuture,
     key::Key,
-    layout::{ArrayRole, GroupRole},
+    layout::ArrayRole,
     level::LevelId,
     metadata::Attributes,
     root::CrossLevel,
+    scope::Scope,
     zarr::Node,
 };
 use zvf_store::{OpenOptions, Store, Transaction};
@@ -722,30 +723,26 @@ impl Build<'_> {
         };
         let fragments = FragmentArray::Links.to_attributes();
         add(ArrayRole::LinkFragments, fragments)?;
-        add(ArrayRole::Vertices, self.source.vertex_attributes().clone())?;
-        let fragments = self.source.fragment_attributes().clone();
-        add(ArrayRole::VertexFragments, fragments)?;
-        let recipe = &self.shared.recipe;
-        let vertex = self.source.vertex.iter().zip(&recipe.vertex);
-        for (own, field) in vertex {
-            let attributes = counted(own.attributes(), field);
-            add(ArrayRole::VertexAttribute(&own.name), attributes)?;
-        }
-        let fragment = self.source.fragment.iter().zip(&recipe.fragment);
-        for (own, field) in fragment {
-            let attributes = counted(own.attributes(), field);
-            add(ArrayRole::FragmentAttribute(&own.name), attributes)?;
+        let (vertices, fragments) = (&self.source.vertices, &self.source.fragments);
+        add(ArrayRole::Vertices, vertices.attributes().clone())?;
+        add(ArrayRole::VertexFragments, fragments.attributes().clone())?;
+        for scope in Scope::OF_CHUNKS {
+            let fields = self.shared.recipe.attributes(scope);
+            for (own, field) in self.source.attributes(scope).iter().zip(fields) {
+                let attributes = counted(own.attributes(), field);
+                add(scope.array(&own.name), attributes)?;
+            }
         }
         Ok(node_attributes)
     }
 
-    /// Writes the groups above arrays.
+    /// Writes the groups above arrays with a cell for each chunk, which exist if they have an array.
     async fn groups(&mut self) -> Result<(), Failure> {
         let keys = self.shared.coarse.keys;
         let families = self.families();
         let mut outputs = Vec::new();
-        for role in ATTRIBUTE_GROUPS {
-            let group = nodes::place(keys.group(role))?;
+        for scope in Scope::OF_CHUNKS {
+            let group = nodes::place(keys.group(scope.group()))?;
             if families.iter().any(|own| own.is_below(&group)) {
                 outputs.push(Output::empty_group(group));
             }
@@ -753,10 +750,6 @@ impl Build<'_> {
         self.writer.write(outputs).await
     }
 }
-
-/// Groups of arrays with a cell for each chunk, which exist if they have an array.
-const ATTRIBUTE_GROUPS: [GroupRole<'static>; 2] =
-    [GroupRole::VertexAttributes, GroupRole::FragmentAttributes];
 
 /// Returns the attributes of the node of an aggregated attribute. Counts are numbers of any type.
 fn counted(attributes: &Attributes, field: &AggregatedAttribute) -> Attributes {

@@ -13,7 +13,7 @@ use pyo3::{
 };
 use zvf::{
     AxisSpec, CellChecksums, CellCompression, Column, ColumnValues, CreateOptions, Design,
-    Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, ShardingPolicy,
+    Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, Scope, ShardingPolicy,
     WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
@@ -225,12 +225,10 @@ pub(crate) fn geometry(given: &Bound<'_, PyDict>) -> PyResult<Geometry> {
         geometry.link_width = links.as_array().ncols();
         geometry.links = copy(py, links.as_slice()?);
     }
-    geometry.vertex = family(given, "vertex")?;
-    geometry.link = family(given, "link")?;
-    geometry.fragment = family(given, "fragment")?;
+    for scope in Scope::ALL {
+        *geometry.columns_mut(scope) = family(given, scope.name())?;
+    }
     geometry.fragment_rows = family(given, "fragment_rows")?;
-    geometry.object = family(given, "object")?;
-    geometry.group = family(given, "group")?;
     if let Some(groups) = given.get_item("groups")? {
         let groups: BTreeMap<u32, PyReadonlyArray1<'_, i64>> = groups.extract()?;
         for (id, members) in groups {

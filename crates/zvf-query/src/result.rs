@@ -7,6 +7,7 @@ use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
     grid::ChunkCoord,
     level::LevelId,
+    scope::Scope,
 };
 
 /// The result of a query, as columns. The order of rows does not depend on the order of reads:
@@ -73,6 +74,29 @@ pub struct QueryResult {
 }
 
 impl QueryResult {
+    /// Returns the attributes of a scope. A result has no attributes of groups.
+    pub fn columns(&self, scope: Scope) -> &[Column] {
+        match scope {
+            Scope::Vertex => &self.vertex,
+            Scope::Fragment => &self.fragment,
+            Scope::Link => &self.link,
+            Scope::Object => &self.object,
+            Scope::Group => &[],
+        }
+    }
+
+    /// Removes the attributes of a scope, and returns them.
+    pub fn take_columns(&mut self, scope: Scope) -> Vec<Column> {
+        let columns = match scope {
+            Scope::Vertex => &mut self.vertex,
+            Scope::Fragment => &mut self.fragment,
+            Scope::Link => &mut self.link,
+            Scope::Object => &mut self.object,
+            Scope::Group => return Vec::new(),
+        };
+        core::mem::take(columns)
+    }
+
     /// Returns the objects of the vertices, once for each run of equal ids.
     pub(crate) fn owners_of_rows(&self) -> impl Iterator<Item = i64> + '_ {
         let ids = self.object_ids.as_deref().unwrap_or_default();
@@ -118,9 +142,9 @@ impl QueryResult {
 
     /// Returns the size of the columns in bytes.
     pub(crate) fn size(&self) -> u64 {
-        let columns = [&self.vertex, &self.fragment, &self.link, &self.object]
+        let columns = Scope::ALL
             .into_iter()
-            .flatten()
+            .flat_map(|scope| self.columns(scope))
             .map(|column| match &column.values {
                 ColumnValues::Numeric(rows) => rows.bytes.len(),
                 ColumnValues::Dictionary { codes, .. } => codes.len().saturating_mul(4),

@@ -264,9 +264,12 @@ impl ColorEncoder {
                 if *scope == Some(Scope::Group) {
                     return Err(RenderError::Scope(name.clone()));
                 }
-                let of_vertex = is_asked(Scope::Vertex).then(|| column(&result.vertex, name));
-                let of_fragment = is_asked(Scope::Fragment).then(|| column(&result.fragment, name));
-                if let Some(found) = of_vertex.flatten().or(of_fragment.flatten()) {
+                let mut of_vertices = Scope::OF_CHUNKS
+                    .into_iter()
+                    .filter(|scope| is_asked(*scope));
+                if let Some(found) =
+                    of_vertices.find_map(|scope| column(result.columns(scope), name))
+                {
                     self.of_vertices = true;
                     return self.values(found, vertices);
                 }

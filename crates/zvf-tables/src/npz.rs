@@ -11,7 +11,7 @@ pub(crate) use write::write;
 use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
 
 use zip::{CompressionMethod, ZipArchive};
-use zvf::{ColumnValues, NumericColumn, numeric::Kind};
+use zvf::{ColumnValues, NumericColumn, Scope, numeric::Kind};
 
 use crate::StoreDescription;
 use crate::npy::{self, NpyColumn};
@@ -219,13 +219,9 @@ fn arrays_by_name(path: &Path, columns: Vec<Shaped>) -> Result<InterchangeArrays
     for (column, dimensions) in columns {
         let label = column.label.clone();
         if let Some((scope, name)) = label.split_once('.') {
-            let scope = match scope {
-                "vertex" => &mut arrays.vertex,
-                "link" => &mut arrays.link,
-                "object" => &mut arrays.object,
-                "fragment" => &mut arrays.fragment,
-                "group_attribute" => &mut arrays.group,
-                "group" => {
+            let scope = match (scope, Scope::parse(scope)) {
+                ("group_attribute", _) => Scope::Group,
+                (_, Some(Scope::Group)) => {
                     check_dimensions(&column, dimensions, 1)?;
                     arrays.groups.push(InputGroup {
                         name: name.to_owned(),
@@ -234,9 +230,10 @@ fn arrays_by_name(path: &Path, columns: Vec<Shaped>) -> Result<InterchangeArrays
                     });
                     continue;
                 }
+                (_, Some(scope)) => scope,
                 _ => return Err(unknown(path, label)),
             };
-            scope.push(column.named(name));
+            arrays.columns_mut(scope).push(column.named(name));
             continue;
         }
         check_dimensions(&column, dimensions, if label == "links" { 2 } else { 1 })?;

@@ -15,7 +15,7 @@ pub(crate) mod staged;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use zvf::{Geometry, GeometryKind, LevelUse, QueryResult};
+use zvf::{Geometry, GeometryKind, LevelUse, QueryResult, Scope};
 
 pub use column::MissingPolicy;
 pub use error::{ColumnError, CsvError, NpyReadError};
@@ -142,10 +142,7 @@ pub struct WrittenFiles {
 /// Returns whether the name of a column says what it is an attribute of, as `vertex.fa` does.
 pub(crate) fn has_scope(name: &str) -> bool {
     let scope = name.split_once('.').map(|(scope, _)| scope);
-    matches!(
-        scope,
-        Some("vertex" | "fragment" | "link" | "object" | "group" | "group_attribute")
-    )
+    scope.is_some_and(|scope| Scope::parse(scope).is_some() || scope == "group_attribute")
 }
 
 /// Returns the level of a result, or all its levels in the order of their rows.

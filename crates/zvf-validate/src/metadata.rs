@@ -79,7 +79,7 @@ impl NodeCheck<'_, '_> {
         match place {
             NodeRole::Vertices | NodeRole::CompositeVertices(_) => self.vertices(),
             NodeRole::VertexFragments | NodeRole::LinkFragments => self.fragments(),
-            NodeRole::VertexAttribute(_) | NodeRole::FragmentAttribute(_) => self.attribute(),
+            NodeRole::ChunkAttribute(..) => self.attribute(),
             NodeRole::LinkFamily(delta) => self.link_family(delta),
             NodeRole::Links(delta, Some(segment)) => self.link_array(delta, segment),
             NodeRole::Links(delta, None) => self.links_of_delta(delta),

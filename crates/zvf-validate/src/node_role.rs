@@ -7,6 +7,7 @@ use zvf_model::{
     key::Key,
     layout::{ArrayRole, ChunkForm, CrossChunkForm, Layout, LinkForm, LinkOffsets, TableForm},
     level::LevelId,
+    scope::Scope,
 };
 
 /// The role of a node, derived from its path.
@@ -19,8 +20,8 @@ pub(crate) enum NodeRole<'a> {
     Vertices,
     VertexFragments,
     LinkFragments,
-    VertexAttribute(&'a str),
-    FragmentAttribute(&'a str),
+    /// An attribute with a cell for each chunk.
+    ChunkAttribute(Scope, &'a str),
     /// A group with the policy of several arrays of links.
     LinkFamily(Delta),
     /// Cells of links, with the path segment of the offsets if each offset has its own array.
@@ -136,8 +137,7 @@ impl<'a> NodeRole<'a> {
             Self::Vertices => ArrayRole::Vertices,
             Self::VertexFragments => ArrayRole::VertexFragments,
             Self::LinkFragments => ArrayRole::LinkFragments,
-            Self::VertexAttribute(name) => ArrayRole::VertexAttribute(name),
-            Self::FragmentAttribute(name) => ArrayRole::FragmentAttribute(name),
+            Self::ChunkAttribute(scope, name) => scope.array(name),
             Self::Links(delta, _) => ArrayRole::Links(delta, zero),
             Self::LinkAttribute(name, delta, _) => ArrayRole::LinkAttribute(name, delta, zero),
             Self::CompositeVertices(kind) => ArrayRole::CompositeVertices(kind),
@@ -152,8 +152,7 @@ impl<'a> NodeRole<'a> {
             Self::Vertices => "vertices",
             Self::VertexFragments => "vertex_fragments",
             Self::LinkFragments => "link_fragments",
-            Self::VertexAttribute(_) => "attribute",
-            Self::FragmentAttribute(_) => "fragment_attribute",
+            Self::ChunkAttribute(scope, _) => scope.cells()?.tag(),
             Self::LinkFamily(_) => "links_family",
             Self::Links(..) => "links",
             Self::LinkAttributeFamily(..) => "link_attribute_family",
@@ -173,8 +172,7 @@ impl<'a> NodeRole<'a> {
     /// Returns the user-given name in the path, such as that of an attribute.
     pub(crate) fn name(self) -> Option<&'a str> {
         match self {
-            Self::VertexAttribute(name)
-            | Self::FragmentAttribute(name)
+            Self::ChunkAttribute(_, name)
             | Self::LinkAttributeFamily(name, _)
             | Self::LinkAttribute(name, ..)
             | Self::CrossChunkAttribute(name, _)
@@ -197,28 +195,32 @@ pub(crate) fn below(key: &Key, name: &str) -> Option<Key> {
     key.join_path(name).ok()
 }
 
-/// Folders of a level whose children have user-given names.
-const FOLDERS: [&str; 6] = [
-    "links",
-    "link_attributes",
-    "vertex_attributes",
-    "fragment_attributes",
-    "object_attributes",
-    "group_attributes",
-];
+/// Returns the scope of a folder of attributes.
+fn scope_of(folder: &str) -> Option<Scope> {
+    Scope::ALL
+        .into_iter()
+        .find(|scope| scope.group().name() == folder)
+}
 
 fn in_level<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
     let mut names = names.to_vec();
     if let Some(first) = names.first_mut() {
         *first = layout.names.written(first);
     }
+    let scope = names.first().and_then(|folder| scope_of(folder));
+    if let Some(scope) = scope.filter(|scope| Scope::OF_CHUNKS.contains(scope)) {
+        match names.as_slice() {
+            [_, name] => return NodeRole::ChunkAttribute(scope, name),
+            [_, _, name] => return cell(name),
+            _ => {}
+        }
+    }
     match names.as_slice() {
         [] => NodeRole::Level,
         ["vertices"] => NodeRole::Vertices,
         ["vertex_fragments"] => NodeRole::VertexFragments,
         ["link_fragments"] => NodeRole::LinkFragments,
-        ["vertices" | "vertex_fragments" | "link_fragments", name]
-        | ["vertex_attributes" | "fragment_attributes", _, name] => cell(name),
+        ["vertices" | "vertex_fragments" | "link_fragments", name] => cell(name),
         ["object_index"] => NodeRole::ObjectIndex,
         ["object_index", "manifests"] => NodeRole::Manifests,
         ["object_index", "manifest_spans" | "manifest_blocks"] => NodeRole::ManifestRows,
@@ -227,9 +229,8 @@ fn in_level<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
         ["groups"] => NodeRole::Groups,
         ["groups", "data" | "offsets"] if layout.groups == TableForm::Child => NodeRole::Blob,
         ["geometry_index"] => NodeRole::GeometryIndex,
-        [name] if FOLDERS.contains(name) => NodeRole::Folder,
-        ["vertex_attributes", name] => NodeRole::VertexAttribute(name),
-        ["fragment_attributes", name] => NodeRole::FragmentAttribute(name),
+        ["links"] => NodeRole::Folder,
+        [_] if scope.is_some() => NodeRole::Folder,
         ["links", rest @ ..] => links(layout, rest),
         ["link_attributes", _] => NodeRole::Folder,
         ["link_attributes", name, rest @ ..] => link_attribute(layout, name, rest),

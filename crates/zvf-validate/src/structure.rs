@@ -7,6 +7,7 @@ use zvf_model::{
     level::LevelId,
     metadata::MetadataFault,
     root::RootMetadata,
+    scope::Scope,
     zarr::Node,
 };
 
@@ -22,13 +23,11 @@ mod walk;
 
 /// Families of a level whose children may be chunks, with the number of path segments above a
 /// chunk.
-const FAMILIES: [(&str, usize); 10] = [
+const FAMILIES: [(&str, usize); 8] = [
     ("vertices", 1),
     ("vertex_fragments", 1),
     ("link_fragments", 1),
-    ("vertex_attributes", 2),
     (PartNames::DOCUMENTED.vertex_attributes, 2),
-    ("fragment_attributes", 2),
     ("links", 2),
     ("link_attributes", 3),
     ("cross_chunk_links", 2),
@@ -158,9 +157,10 @@ fn family(path: &str) -> Option<(&'static str, usize, usize)> {
     let mut names = path.split('/');
     LevelId::parse(names.next()?)?;
     let name = names.next()?;
-    let found = FAMILIES.iter().find(|(family, _)| *family == name);
-    let (family, depth) = match found {
-        Some((family, depth)) => (*family, *depth),
+    let attributes = Scope::OF_CHUNKS.map(|scope| (scope.group().name(), 2));
+    let mut families = FAMILIES.into_iter().chain(attributes);
+    let (family, depth) = match families.find(|(family, _)| *family == name) {
+        Some(found) => found,
         None if name.starts_with("vertices_") => ("vertices", 1),
         None => return None,
     };
@@ -270,7 +270,10 @@ fn evidence(tree: &StoreTree, first: LevelId) -> Option<Evidence> {
         parametric_objects: tree.node(&parametric).map(NodeForm::of),
         groups: of(parts.groups),
         names: Some(parts),
-        fragment_attributes: names.contains(&"fragment_attributes"),
+        scopes: Scope::ALL
+            .into_iter()
+            .filter(|scope| names.contains(&scope.group().name()))
+            .collect(),
         ..Evidence::of_root(tree.node(&root)?.attributes())
     })
 }

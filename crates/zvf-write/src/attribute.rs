@@ -18,13 +18,14 @@ use zvf_format::{
     numeric::{Dtype, Kind, NumericRows, Value as Number},
 };
 use zvf_model::{
-    array::{CellAttributeRole, VertexEncoding, Vertices},
+    array::{VertexEncoding, Vertices},
     fetch::BoxFuture,
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
     layout::{ArrayRole, GroupRole},
     level::{LevelId, LevelMetadataChange},
+    scope::Scope,
     zarr::Node,
 };
 use zvf_store::{OpenOptions, Store, Transaction};
@@ -299,18 +300,14 @@ struct AttributeLocation {
 
 impl AttributeLocation {
     /// Finds the location in a family of attributes.
-    async fn find(
-        dataset: &Dataset,
-        spec: &AttributeSpec,
-        part: &ArrayRole<'_>,
-    ) -> Result<Self, Failure> {
+    async fn find(dataset: &Dataset, spec: &AttributeSpec, scope: Scope) -> Result<Self, Failure> {
         let is_name = !spec.name.is_empty()
             && !spec.name.starts_with('.')
             && !spec.name.contains(['/', '\\'])
             && spec.name != "zarr.json";
         let keys = Profile::V09.keys(LevelId::FULL);
         let key = keys
-            .node(part)
+            .node(&scope.array(&spec.name))
             .ok()
             .filter(|_| is_name)
             .ok_or_else(|| spec.error("the name is not valid for an attribute"))?;
@@ -322,11 +319,7 @@ impl AttributeLocation {
         let old = match nodes::read_one(store, &key).await? {
             Some(_) if !spec.overwrite => {
                 let name = spec.name.clone();
-                let of = match part {
-                    ArrayRole::ObjectAttribute(_) => "objects",
-                    ArrayRole::FragmentAttribute(_) => "fragments",
-                    _ => "vertices",
-                };
+                let of = scope.plural();
                 return Err(Failure::State(StateError::AttributeExists { name, of }));
             }
             Some(_) => store.list_to_delete(&key, MAX_FILES).await?,
@@ -397,36 +390,15 @@ async fn root(
     Ok(group_bytes(root))
 }
 
-/// The items that the rows of an attribute belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RowScope {
-    Vertices,
-    Fragments,
-}
-
-impl RowScope {
-    /// Returns the array of an attribute.
-    fn role(self, name: &str) -> ArrayRole<'_> {
-        match self {
-            Self::Vertices => ArrayRole::VertexAttribute(name),
-            Self::Fragments => ArrayRole::FragmentAttribute(name),
-        }
-    }
-
-    /// Returns the group of attributes.
-    fn family(self) -> GroupRole<'static> {
-        match self {
-            Self::Vertices => GroupRole::VertexAttributes,
-            Self::Fragments => GroupRole::FragmentAttributes,
-        }
-    }
-
-    /// Returns the role in the metadata of an attribute.
-    fn cells(self) -> CellAttributeRole {
-        match self {
-            Self::Vertices => CellAttributeRole::Vertex,
-            Self::Fragments => CellAttributeRole::Fragment,
-        }
+/// Returns the array whose cells count the values of a scope of [chunks](Scope::OF_CHUNKS).
+async fn counted(
+    dataset: &Dataset,
+    scope: Scope,
+    vertices: StoredArray,
+) -> Result<StoredArray, Failure> {
+    match scope {
+        Scope::Fragment => fragment_indexes(dataset).await,
+        Scope::Vertex | Scope::Link | Scope::Object | Scope::Group => Ok(vertices),
     }
 }
 
@@ -507,11 +479,11 @@ impl Batch {
         &mut self,
         chunk: &ChunkCoord,
         cell: &[u8],
-        scope: RowScope,
+        scope: Scope,
         dtype: Dtype,
         axes: usize,
     ) -> Result<(), Failure> {
-        if scope == RowScope::Fragments {
+        if scope == Scope::Fragment {
             let fragments = fragment_index(chunk, cell)?.len();
             let rows = usize::try_from(fragments).unwrap_or(usize::MAX);
             self.rows.push((chunk.clone(), rows));

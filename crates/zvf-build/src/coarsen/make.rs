@@ -17,7 +17,7 @@ use super::{
     members::Members,
     order::Order,
 };
-use zvf_model::column::NumericColumn;
+use zvf_model::{column::NumericColumn, layout::ArrayRole, scope::Scope};
 
 use crate::{
     coordinates::{self, BLOCK, ChunkSpan},
@@ -56,6 +56,32 @@ pub struct CoarseChunk {
     pub names: u64,
     /// Distance that the geometry moves, if the method gives one.
     pub error: Option<f64>,
+}
+
+impl Coarsener {
+    /// Returns the attributes of a scope of [chunks](Scope::OF_CHUNKS).
+    pub fn attributes(&self, scope: Scope) -> &[AggregatedAttribute] {
+        match scope {
+            Scope::Vertex => &self.vertex,
+            Scope::Fragment => &self.fragment,
+            Scope::Link | Scope::Object | Scope::Group => &[],
+        }
+    }
+
+    /// Takes the cells of attributes of the scopes of [chunks](Scope::OF_CHUNKS) from a chunk.
+    pub fn take_cells(&self, made: &mut CoarseChunk) -> Vec<(ArrayRole<'_>, Vec<u8>)> {
+        let mut all = Vec::new();
+        for scope in Scope::OF_CHUNKS {
+            let cells = match scope {
+                Scope::Vertex => core::mem::take(&mut made.vertex),
+                Scope::Fragment => core::mem::take(&mut made.fragment),
+                Scope::Link | Scope::Object | Scope::Group => continue,
+            };
+            let named = self.attributes(scope).iter().zip(cells);
+            all.extend(named.filter_map(|(own, cell)| Some((scope.array(&own.name), cell?))));
+        }
+        all
+    }
 }
 
 impl Coarsener {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_model::key::Key;
+use zvf_model::{key::Key, scope::Scope};
 
 use super::{
     change::{Edits, LevelChange},
@@ -93,11 +93,10 @@ impl LevelSnapshot {
             chunk.fragments = Chunk::fragments(fragments, coords, index, chunk.rows)?;
         }
         for array in self.arrays.keys() {
-            let of_vertices = array.is_below(&self.keys.vertex_attributes);
-            let of_fragments = array.is_below(&self.keys.fragment_attributes);
-            if !of_vertices && !of_fragments {
+            let Some(scope) = self.keys.scope_of(array) else {
                 continue;
-            }
+            };
+            let of_vertices = scope == Scope::Vertex;
             let rows = if of_vertices {
                 chunk.rows
             } else {

@@ -23,6 +23,7 @@ use zvf_model::{
     layout::ArrayRole,
     level_content::CellContent,
     metadata::Attributes,
+    scope::Scope,
 };
 
 impl LevelSnapshot {
@@ -37,8 +38,8 @@ impl LevelSnapshot {
             .iter()
             .map(|attribute| attribute.name.as_str())
             .collect();
-        let family = &self.keys.vertex_attributes;
-        let stored = self.arrays.keys().filter(|array| array.is_below(family));
+        let is_own = |array: &&Key| self.keys.scope_of(array) == Some(Scope::Vertex);
+        let stored = self.arrays.keys().filter(is_own);
         let mut names = stored.filter_map(Key::name);
         if let Some(name) = names.find(|name| !named.contains(name)) {
             let name = name.to_owned();
@@ -110,11 +111,12 @@ impl LevelSnapshot {
     /// Returns the number of rows of an attribute's cell, from the cell that its rows belong to.
     fn rows_of_cell(&self, array: &Key, chunk: &[i64]) -> Result<usize, EditError> {
         let cell = |array: &Key| self.cells.get(&(array.clone(), chunk.to_vec()));
-        if array.is_below(&self.keys.vertex_attributes) {
+        let scope = self.keys.scope_of(array);
+        if scope == Some(Scope::Vertex) {
             let row = self.axes.saturating_mul(self.positions.size()).max(1);
             return Ok(cell(&self.keys.vertices).map_or(0, |positions| positions.len() / row));
         }
-        if array.is_below(&self.keys.fragment_attributes) {
+        if scope == Some(Scope::Fragment) {
             let fragments = &self.keys.vertex_fragments;
             let index = cell(fragments)
                 .map(|index| FragmentIndex::parse(index))
@@ -156,14 +158,14 @@ impl LevelSnapshot {
             if is_reliable || needed.any(|other| other == attribute) {
                 continue;
             }
-            let of_rows = if key.is_below(&self.keys.vertex_attributes) {
-                &self.keys.vertices
-            } else if key.is_below(&self.keys.fragment_attributes) {
-                &self.keys.vertex_fragments
-            } else {
-                let links = links::array(self, links::segment(key))?;
-                needs.extend(links::of_cell(self, &links, chunk));
-                continue;
+            let of_rows = match self.keys.scope_of(key) {
+                Some(Scope::Fragment) => &self.keys.vertex_fragments,
+                Some(_) => &self.keys.vertices,
+                None => {
+                    let links = links::array(self, links::segment(key))?;
+                    needs.extend(links::of_cell(self, &links, chunk));
+                    continue;
+                }
             };
             let rows = self.arrays.get(of_rows);
             if rows.is_some_and(|array| array.present.contains(chunk)) {
@@ -179,13 +181,8 @@ impl LevelSnapshot {
         &mut self,
         plan: &WritePlan,
     ) -> Result<BTreeMap<Key, NumericColumn>, EditError> {
-        let family = &self.keys.fragment_attributes;
-        let stored: Vec<Key> = self
-            .arrays
-            .keys()
-            .filter(|array| array.is_below(family))
-            .cloned()
-            .collect();
+        let is_own = |array: &&Key| self.keys.scope_of(array) == Some(Scope::Fragment);
+        let stored: Vec<Key> = self.arrays.keys().filter(is_own).cloned().collect();
         let what = "fragment attribute";
         let (layout, objects) = (&plan.layout, plan.objects.as_ref());
         let mut added: BTreeMap<&str, Column> = BTreeMap::new();

@@ -14,12 +14,13 @@ use zvf_model::{
     array::{LinkFamily, LinkStore, VertexEncoding},
     grid::{Bins, ChunkShape},
     key::Key,
-    layout::{AddressError, ArrayRole, FRAGMENT_OWNERS, GroupRole, LevelKeys},
+    layout::{AddressError, ArrayRole, GroupRole, LevelKeys},
     level::LevelId,
     level_content::{CellContent, ChunkArray, LevelContent},
     metadata::Attributes,
     root::RootMetadata,
     row_id::RowId,
+    scope::Scope,
     word::Word,
     zarr::Node,
 };
@@ -44,8 +45,8 @@ pub(super) struct NodeKeys {
     pub(super) vertices: Key,
     pub(super) vertex_fragments: Key,
     pub(super) link_fragments: Key,
-    pub(super) vertex_attributes: Key,
-    pub(super) fragment_attributes: Key,
+    /// The groups of attributes with a cell for each chunk.
+    attributes: Vec<(Scope, Key)>,
     /// Attribute of fragments: the object that they belong to.
     pub(super) owners: Key,
     /// The families of links.
@@ -64,13 +65,22 @@ impl NodeKeys {
             vertices: all.node(&ArrayRole::Vertices)?,
             vertex_fragments: all.node(&ArrayRole::VertexFragments)?,
             link_fragments: all.node(&ArrayRole::LinkFragments)?,
-            vertex_attributes: all.group(GroupRole::VertexAttributes)?,
-            fragment_attributes: all.group(GroupRole::FragmentAttributes)?,
-            owners: all.node(&ArrayRole::FragmentAttribute(FRAGMENT_OWNERS))?,
+            attributes: Scope::OF_CHUNKS
+                .into_iter()
+                .map(|scope| Ok((scope, all.group(scope.group())?)))
+                .collect::<Result<_, AddressError>>()?,
+            owners: all.node(&ArrayRole::OWNERS)?,
             links: all.group(GroupRole::Links)?,
             link_family: all.node(&ArrayRole::LinkFamily(Delta::INTRA))?,
             link_attributes: all.group(GroupRole::LinkAttributes)?,
         })
+    }
+
+    /// Returns the scope of an attribute with a cell for each chunk; `None` for other nodes.
+    pub(super) fn scope_of(&self, array: &Key) -> Option<Scope> {
+        let mut attributes = self.attributes.iter();
+        let own = attributes.find(|(_, group)| array.is_below(group));
+        own.map(|(scope, _)| *scope)
     }
 
     /// Returns whether the cells of an array belong to links.

@@ -28,6 +28,7 @@ use crate::{
 use zvf_model::{
     array::CellAttributeRole,
     column::{Column, NumericColumn},
+    scope::Scope,
 };
 
 /// Partition that is ready to be encoded.
@@ -339,7 +340,7 @@ impl Outline {
     /// Returns a column without rows, for its node.
     pub(super) fn empty_column(&self, field: &Field) -> Result<StoredColumn, BuildError> {
         let column = field.column(&[], self.design.profile == Profile::V09)?;
-        Ok(column.with_channel_names(&self.design.attribute_specs, "vertex"))
+        Ok(column.with_channel_names(&self.design.attribute_specs, Scope::Vertex))
     }
 }
 
@@ -372,7 +373,7 @@ impl Outline {
             let is_current = self.design.profile == Profile::V09;
             let column = Column::new(&field.name, numbers);
             let column = StoredColumn::of(column, CellAttributeRole::Link, is_current)?;
-            columns.push(column.with_channel_names(&self.design.attribute_specs, "link"));
+            columns.push(column.with_channel_names(&self.design.attribute_specs, Scope::Link));
         }
         Ok(columns)
     }

@@ -10,14 +10,13 @@ use zvf_model::{
     },
     column::NumericColumn,
     grid::Grid,
-    layout::{AddressError, ArrayRole, GroupRole},
+    layout::{AddressError, ArrayRole, ChunkForm, GroupRole},
     metadata::Attributes,
     zarr::{Array, DataType},
 };
 
-use super::{objects, of_fragments, v09};
+use super::{objects, v09};
 use crate::{
-    design::Profile,
     error::BuildError,
     link_placement::{self, Cell, LinkPlacement},
     output::Output,
@@ -38,10 +37,6 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
             Ok::<_, BuildError>(())
         };
         put(&ArrayRole::VertexFragments, plan.fragment_index(chunk))?;
-        for column in &plan.fragment {
-            let payload = of_fragments(plan, column, chunk);
-            put(&ArrayRole::FragmentAttribute(&column.name), payload)?;
-        }
         let own = plan
             .links
             .as_ref()
@@ -54,21 +49,22 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
                 put(&part, v09::gathered(column, cell))?;
             }
         }
-        let mut dense = vec![(ArrayRole::Vertices, plan.positions(chunk))];
-        for column in &plan.vertex {
-            let part = ArrayRole::VertexAttribute(&column.name);
-            dense.push((part, column.gather(plan.input(chunk))));
+        let mut parts = vec![(ArrayRole::Vertices, plan.positions(chunk))];
+        for (scope, columns) in plan.chunk_columns() {
+            for column in columns {
+                let payload = plan.values(scope, column, chunk);
+                parts.push((scope.array(&column.name), payload));
+            }
         }
         if let Some(cell) = own {
-            dense.push((LINKS, cell.plain()));
+            parts.push((LINKS, cell.plain()));
         }
-        if plan.design.profile == Profile::Padded {
-            for (part, payload) in dense {
+        for (part, payload) in parts {
+            if is_padded(plan, &part) {
                 outputs.push(padded_cell(plan, part, chunk, payload)?);
-            }
-        } else {
-            for (part, payload) in dense {
-                put(&part, payload)?;
+            } else {
+                let key = keys.cell(&part, coords)?;
+                tables::blob(&mut outputs, encoding, key, payload);
             }
         }
         if let Some(links) = &plan.links {
@@ -102,6 +98,16 @@ fn between_chunks(
         }
     }
     Ok(())
+}
+
+/// Returns whether the cells of a part are rows of one numeric array.
+fn is_padded(plan: &WritePlan, part: &ArrayRole<'_>) -> bool {
+    let layout = plan.keys().layout;
+    match part {
+        // The family is the array of the links in chunks.
+        ArrayRole::LinkFamily(_) => layout.chunks == ChunkForm::Padded,
+        part => layout.chunk_form(part) == Some(ChunkForm::Padded),
+    }
 }
 
 /// Padded array: its part, type and capacity in rows.
@@ -216,31 +222,25 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     let group = |part: &ArrayRole<'_>, attributes: Attributes| {
         Ok::<_, BuildError>(Output::group(keys.node(part)?, attributes))
     };
-    let padded = plan.design.profile == Profile::Padded;
-    let dense = |part: ArrayRole<'_>, attributes: Attributes| {
-        if padded {
+    let array = |part: ArrayRole<'_>, attributes: Attributes| {
+        if is_padded(plan, &part) {
             PaddedPart::of(plan, part).node(plan, attributes)
         } else {
             group(&part, attributes)
         }
     };
     let empty = |role: GroupRole<'_>| Ok::<_, BuildError>(Output::empty_group(keys.group(role)?));
-    outputs.push(dense(ArrayRole::Vertices, v09::vertices(plan))?);
+    outputs.push(array(ArrayRole::Vertices, v09::vertices(plan))?);
     let fragments = FragmentArray::Vertices.to_attributes();
     outputs.push(group(&ArrayRole::VertexFragments, fragments)?);
-    if !plan.vertex.is_empty() {
-        outputs.push(empty(GroupRole::VertexAttributes)?);
-    }
-    for column in &plan.vertex {
-        let part = ArrayRole::VertexAttribute(&column.name);
-        outputs.push(dense(part, column.metadata.to_attributes())?);
-    }
-    if !plan.fragment.is_empty() {
-        outputs.push(empty(GroupRole::FragmentAttributes)?);
-    }
-    for column in &plan.fragment {
-        let part = ArrayRole::FragmentAttribute(&column.name);
-        outputs.push(group(&part, column.metadata.to_attributes())?);
+    for (scope, columns) in plan.chunk_columns() {
+        if !columns.is_empty() {
+            outputs.push(empty(scope.group())?);
+        }
+        for column in columns {
+            let attributes = column.metadata.to_attributes();
+            outputs.push(array(scope.array(&column.name), attributes)?);
+        }
     }
     if let Some(links) = &plan.links {
         let between: usize = links.between.values().map(Cell::len).sum();
@@ -256,7 +256,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
         if plan.design.kind.is_linked() {
             outputs.push(empty(GroupRole::Links)?);
             let inside = family.to_attributes(LinkFamilyForm::InChunks);
-            outputs.push(dense(LINKS, inside)?);
+            outputs.push(array(LINKS, inside)?);
             let fragments = FragmentArray::Links.to_attributes();
             outputs.push(group(&ArrayRole::LinkFragments, fragments)?);
         }

@@ -16,7 +16,7 @@ use zvf_model::{
     word::Word,
 };
 
-use super::{draco, objects, of_fragments};
+use super::{draco, objects};
 use crate::{
     error::BuildError,
     link_placement::{self, Cell, CrossChunkPolicy, LinkPlacement},
@@ -106,13 +106,13 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
         };
         put(&ArrayRole::Vertices, vertices)?;
         put(&ArrayRole::VertexFragments, plan.fragment_index(chunk))?;
-        for column in &plan.vertex {
-            let payload = column.gather(plan.input(chunk));
-            put(&ArrayRole::VertexAttribute(&column.name), payload)?;
-        }
-        for column in &plan.fragment {
-            let payload = of_fragments(plan, column, chunk);
-            put(&ArrayRole::FragmentAttribute(&column.name), payload)?;
+        for (scope, columns) in plan.chunk_columns() {
+            for column in columns {
+                put(
+                    &scope.array(&column.name),
+                    plan.values(scope, column, chunk),
+                )?;
+            }
         }
         let Some(links) = &plan.links else {
             continue;
@@ -181,23 +181,14 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     outputs.push(array(&ArrayRole::Vertices, &chunks, vertices(plan))?);
     let fragments = FragmentArray::Vertices.to_attributes();
     outputs.push(array(&ArrayRole::VertexFragments, &chunks, fragments)?);
-    if !plan.vertex.is_empty() {
-        outputs.push(Output::empty_group(
-            keys.group(GroupRole::VertexAttributes)?,
-        ));
-    }
-    for column in &plan.vertex {
-        let part = ArrayRole::VertexAttribute(&column.name);
-        outputs.push(array(&part, &chunks, column.metadata.to_attributes())?);
-    }
-    if !plan.fragment.is_empty() {
-        outputs.push(Output::empty_group(
-            keys.group(GroupRole::FragmentAttributes)?,
-        ));
-    }
-    for column in &plan.fragment {
-        let part = ArrayRole::FragmentAttribute(&column.name);
-        outputs.push(array(&part, &chunks, column.metadata.to_attributes())?);
+    for (scope, columns) in plan.chunk_columns() {
+        if !columns.is_empty() {
+            outputs.push(Output::empty_group(keys.group(scope.group())?));
+        }
+        for column in columns {
+            let attributes = column.metadata.to_attributes();
+            outputs.push(array(&scope.array(&column.name), &chunks, attributes)?);
+        }
     }
     if let Some(links) = &plan.links {
         outputs.push(Output::empty_group(keys.group(GroupRole::Links)?));
@@ -289,11 +280,9 @@ fn link_family(plan: &WritePlan, links: &LinkPlacement) -> LinkFamily {
 pub(super) fn level(plan: &WritePlan) -> LevelMetadata {
     let mut present = vec![VERTICES];
     let mut also = |there: bool, name| present.extend(there.then_some(name));
-    also(!plan.vertex.is_empty(), GroupRole::VertexAttributes.name());
-    also(
-        !plan.fragment.is_empty(),
-        GroupRole::FragmentAttributes.name(),
-    );
+    for (scope, columns) in plan.chunk_columns() {
+        also(!columns.is_empty(), scope.group().name());
+    }
     also(plan.design.kind.is_linked(), GroupRole::Links.name());
     also(plan.objects.is_some(), OBJECT_INDEX);
     let current = plan.design.profile == crate::Profile::V09;

@@ -10,6 +10,7 @@ use zvf_model::{
     key::Key,
     layout::{CrossChunkForm, LinkForm},
     level::LevelId,
+    scope::Scope,
 };
 
 use super::{LinkRecords, LinkSet, LinkSource, LinkView};
@@ -21,7 +22,6 @@ use crate::{
     diagnostics::Skipped,
     error::{CatalogError, Damage, Fault},
     level::Level,
-    scope::Scope,
     selection::Selection,
 };
 use zvf_model::column::{Column, ColumnValues, NumericColumn};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::try_join_all;
-use zvf_model::{fetch::BoxFuture, key::Key, layout::ArrayRole};
+use zvf_model::{fetch::BoxFuture, key::Key, layout::ArrayRole, scope::Scope};
 
 use super::{AttributeTable, GroupList};
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
     diagnostics::Diagnostics,
     error::CatalogError,
     level::{CachedLookup, Level},
-    scope::Scope,
     sync::lock,
 };
 use zvf_model::column::Column;

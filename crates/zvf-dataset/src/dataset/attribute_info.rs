@@ -179,7 +179,7 @@ impl Dataset {
                     }
                 }
             }
-            Scope::Vertex | Scope::Fragment | Scope::Link => {
+            _ => {
                 let Some((key, node)) = &node else {
                     return Ok(info);
                 };
@@ -276,16 +276,10 @@ impl Dataset {
         scope: Scope,
         name: &str,
     ) -> Result<Option<(Key, Node)>, Failure> {
-        let parts = match scope {
-            Scope::Vertex => vec![ArrayRole::VertexAttribute(name)],
-            Scope::Fragment => vec![ArrayRole::FragmentAttribute(name)],
-            Scope::Link => vec![
-                ArrayRole::LinkAttributeFamily(name, Delta::INTRA),
-                ArrayRole::CrossChunkLinkAttribute(name, Delta::INTRA),
-            ],
-            Scope::Object => vec![ArrayRole::ObjectAttribute(name)],
-            Scope::Group => vec![ArrayRole::GroupAttribute(name)],
-        };
+        let mut parts = vec![scope.array(name)];
+        if scope == Scope::Link {
+            parts.push(ArrayRole::CrossChunkLinkAttribute(name, Delta::INTRA));
+        }
         for part in parts {
             let key = self.layout().described_at(level, &part);
             let Some(key) = nodes::named(key, name)? else {
@@ -362,9 +356,7 @@ impl Dataset {
         has: impl Fn(&AttributeInfo) -> bool,
         ranges: &mut [ValueRange],
     ) -> Result<(), Failure> {
-        let in_cells = |info: &&AttributeInfo| {
-            matches!(info.scope, Scope::Vertex | Scope::Fragment | Scope::Link) && has(info)
-        };
+        let in_cells = |info: &&AttributeInfo| info.scope.is_in_cells() && has(info);
         let named: Vec<_> = attributes
             .iter()
             .filter(in_cells)
@@ -377,14 +369,9 @@ impl Dataset {
                 .columns(Selection::Named(named));
             let mut add = |batch: QueryResult| {
                 for (info, range) in attributes.iter().zip(ranges.iter_mut()) {
-                    let columns = match info.scope {
-                        Scope::Vertex => &batch.vertex,
-                        Scope::Fragment => &batch.fragment,
-                        Scope::Link => &batch.link,
-                        Scope::Object | Scope::Group => continue,
-                    };
-                    let column = columns.iter().find(|column| column.name == info.name);
-                    if let Some(column) = column {
+                    let mut columns = batch.columns(info.scope).iter();
+                    let column = columns.find(|column| column.name == info.name);
+                    if let Some(column) = column.filter(|_| info.scope.is_in_cells()) {
                         range.add(column);
                     }
                 }
@@ -402,7 +389,7 @@ impl Dataset {
                 Scope::Group => {
                     range.add(&catalog.group_values(level, &info.name, None).await?);
                 }
-                Scope::Vertex | Scope::Fragment | Scope::Link => {}
+                _ => {}
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use futures_util::future::{try_join, try_join_all, try_join4};
 use zvf_model::{
     detection::{Evidence, FamilyForm, NodeForm, part_names},
     key::Key,
+    scope::Scope,
     zarr::Node,
 };
 
@@ -58,7 +59,10 @@ pub(crate) async fn gather(
         parametric_objects: parametric.map(|node| NodeForm::of(&node)),
         groups: form(groups_node, has(groups)),
         names: Some(names),
-        fragment_attributes: has("fragment_attributes"),
+        scopes: Scope::ALL
+            .into_iter()
+            .filter(|scope| has(scope.group().name()))
+            .collect(),
         ..claim.clone()
     })
 }

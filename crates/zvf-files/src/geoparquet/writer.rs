@@ -18,7 +18,7 @@ use parquet::{
     file::{metadata::KeyValue, properties::WriterProperties},
 };
 use serde_json::{Map, Value, json};
-use zvf::{Column, QueryResult};
+use zvf::{Column, QueryResult, Scope};
 use zvf_arrow::array_of;
 
 use super::{
@@ -28,7 +28,7 @@ use super::{
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     values::AxisOrder,
-    writer::{OutputSink, PathRows, groups_left_out, paths},
+    writer::{OutputSink, PathRows, groups_left_out, left_out, paths},
 };
 
 /// Vertices of a batch of rows: well below the 2 GiB of binary values that a batch can have.
@@ -148,13 +148,12 @@ impl GeoParquetWriter {
             for row in rows {
                 table.push(std::slice::from_ref(row), |into| encoder.point(*row, into));
             }
-            let columns = batch.vertex.iter().map(|column| ("vertex", take(column)));
-            table.columns.extend(columns);
-            let columns = batch
-                .fragment
-                .iter()
-                .map(|column| ("fragment", take(column)));
-            table.columns.extend(columns);
+            for scope in Scope::OF_CHUNKS {
+                let columns = batch.columns(scope).iter();
+                table
+                    .columns
+                    .extend(columns.map(|column| (scope.name(), take(column))));
+            }
             self.put(table, WkbKind::Point)?;
         }
         Ok(())
@@ -209,8 +208,9 @@ impl GeoParquetWriter {
             taken.extend(path.start..path.end);
         }
         table.objects = Some(paths.iter().map(|path| path.object).collect());
-        let columns = batch.vertex.iter().chain(&batch.fragment);
-        table.lists = columns
+        let scopes = Scope::OF_CHUNKS.into_iter();
+        table.lists = scopes
+            .flat_map(|scope| batch.columns(scope))
             .map(|column| column.take(taken.iter().copied()))
             .collect();
         self.put(table, WkbKind::LineString)
@@ -220,13 +220,9 @@ impl GeoParquetWriter {
     fn collect(&mut self, batch: &QueryResult, positions: Vec<[f64; 3]>) -> Result<(), FileFault> {
         let linked = self.linked.get_or_insert_default();
         if linked.positions.is_empty() {
-            let scopes = [("vertex", &batch.vertex), ("fragment", &batch.fragment)];
-            for (scope, columns) in scopes {
-                let names = columns.iter().map(|column| &column.name);
-                let lines = names
-                    .map(|name| format!("{scope}.{name}: not supported by {FORMAT} beside links"));
-                self.left_out.extend(lines);
-            }
+            let holds = |scope: Scope, _: &Column| !Scope::OF_CHUNKS.contains(&scope);
+            let lines = left_out(batch, FORMAT, holds).map(|line| format!("{line} beside links"));
+            self.left_out.extend(lines);
         }
         linked.positions.extend(positions);
         linked.objects.extend(batch.object_ids.iter().flatten());

@@ -8,7 +8,7 @@ use std::{
 
 use laz::{LazVlrBuilder, ParLasZipCompressor};
 use serde_json::Value;
-use zvf::{Column, ColumnValues, QueryResult, numeric::Kind};
+use zvf::{Column, ColumnValues, QueryResult, Scope, numeric::Kind};
 
 use super::{
     ORDER, crs,
@@ -328,9 +328,8 @@ impl LasWriter {
     }
 
     fn list_left_out(&mut self, batch: &QueryResult) {
-        for (scope, columns) in [("fragment", &batch.fragment), ("object", &batch.object)] {
-            self.left_out.extend(left_out(scope, columns, "las"));
-        }
+        let holds = |scope: Scope, _: &Column| scope == Scope::Vertex;
+        self.left_out.extend(left_out(batch, "las", holds));
         if batch.object_ids.is_some() {
             self.left_out
                 .push("the objects of the points: not supported by las".to_owned());

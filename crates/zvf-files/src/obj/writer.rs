@@ -20,7 +20,7 @@ use std::{
     io::Write,
 };
 
-use zvf::{Parts, QueryResult, numeric::Kind};
+use zvf::{Column, Parts, QueryResult, Scope, numeric::Kind};
 
 use zvf_tables::{
     FileError, FileFault, FileFormat, OutputColumn, Staged, axis_columns, object_data_left_out,
@@ -221,20 +221,12 @@ fn keeps_ids(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> bool 
 }
 
 fn left_out(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> Vec<String> {
-    let scopes = [
-        ("vertex", &result.vertex),
-        ("fragment", &result.fragment),
-        ("link", &result.link),
-    ];
     let mut lines = Vec::new();
     if result.object_ids.is_some() && !keeps_ids(result, names) {
         lines.push("object_id: not supported by obj".to_owned());
     }
-    for (scope, columns) in scopes {
-        let columns = columns.iter();
-        lines
-            .extend(columns.map(|column| format!("{scope}.{}: not supported by obj", column.name)));
-    }
+    let of_objects = |scope: Scope, _: &Column| scope == Scope::Object;
+    lines.extend(crate::writer::left_out(result, "obj", of_objects));
     let name = names.map(|_| format!("object.name: not supported by {}", FileFormat::Obj));
     let others = object_data_left_out(result, FileFormat::Obj);
     lines.extend(others.filter(|line| Some(line) != name.as_ref()));

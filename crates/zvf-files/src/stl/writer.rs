@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::{Column, QueryResult, numeric::Kind};
+use zvf::{QueryResult, numeric::Kind};
 
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
@@ -90,13 +90,7 @@ impl StlWriter {
 
     /// Lists what the format cannot hold of a batch.
     fn plan(&mut self, batch: &QueryResult) {
-        let scopes: [(&str, &[Column]); 4] = [
-            ("vertex", &batch.vertex),
-            ("fragment", &batch.fragment),
-            ("link", &batch.link),
-            ("object", &batch.object),
-        ];
-        list_left_out(&mut self.left_out, &scopes, "stl");
+        list_left_out(&mut self.left_out, batch, "stl", |_, _| false);
     }
 
     fn add(&mut self, batch: &QueryResult, sink: &mut OutputSink) -> Result<(), FileFault> {

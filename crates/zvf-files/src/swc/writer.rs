@@ -7,14 +7,14 @@ use std::{
 };
 
 use serde_json::Value;
-use zvf::{Column, ColumnValues, NumericColumn, QueryResult, numeric::Kind};
+use zvf::{Column, ColumnValues, NumericColumn, QueryResult, Scope, numeric::Kind};
 
 use super::sample::circle;
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ObjectFiles, ResultWriter, StoreDescription,
     WrittenResult,
     values::{AxisOrder, fits_f32, narrow, numbers, to_f64},
-    writer::{OutputSink, groups_left_out, object_ids_left_out},
+    writer::{OutputSink, groups_left_out, left_out, object_ids_left_out},
 };
 
 /// Attributes of vertices that samples hold, as numbers of one channel.
@@ -126,20 +126,12 @@ impl SwcWriter {
         if !batch.vertex.iter().any(|column| column.name == "radius") {
             self.list("vertex.radius: absent from the store; 0 is written");
         }
-        let vertex = batch.vertex.iter().filter(|column| !is_held(column));
-        let object = batch.object.iter().filter(|column| column.name != "name");
-        let scopes: [(&str, Vec<&Column>); 4] = [
-            ("vertex", vertex.collect()),
-            ("fragment", batch.fragment.iter().collect()),
-            ("link", batch.link.iter().collect()),
-            ("object", object.collect()),
-        ];
-        for (scope, columns) in scopes {
-            let lines = columns
-                .into_iter()
-                .map(|column| format!("{scope}.{}: not supported by swc", column.name));
-            self.left_out.extend(lines);
-        }
+        let holds = |scope: Scope, column: &Column| match scope {
+            Scope::Vertex => is_held(column),
+            Scope::Object => column.name == "name",
+            _ => false,
+        };
+        self.left_out.extend(left_out(batch, "swc", holds));
     }
 
     fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {

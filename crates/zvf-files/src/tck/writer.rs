@@ -203,14 +203,7 @@ impl TckWriter {
             let line = format!("positions: {} is rounded to float32 in tck", kind.name());
             self.left_out.push(line);
         }
-        let scopes = [
-            ("vertex", &batch.vertex),
-            ("fragment", &batch.fragment),
-            ("object", &batch.object),
-        ];
-        for (scope, columns) in scopes {
-            self.left_out.extend(left_out(scope, columns, "tck"));
-        }
+        self.left_out.extend(left_out(batch, "tck", |_, _| false));
         self.coordinates = Some(coordinates.clone());
         Ok(coordinates)
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::Value;
-use zvf::{Column, ColumnValues, NumericColumn, QueryResult};
+use zvf::{Column, ColumnValues, NumericColumn, QueryResult, Scope};
 
 use super::header::{NAMES, NamedValues, SIZE, TrkHeader};
 use crate::{
@@ -170,8 +170,8 @@ impl TrkWriter {
         );
         self.header.set_scalars(&scalars.1);
         self.header.set_properties(&properties.1);
-        let out = left_out("fragment", &batch.fragment, "trk");
-        self.left_out.extend(out);
+        let holds = |scope: Scope, _: &Column| matches!(scope, Scope::Vertex | Scope::Object);
+        self.left_out.extend(left_out(batch, "trk", holds));
         let layout = Layout {
             coordinates,
             scalars: scalars.0,

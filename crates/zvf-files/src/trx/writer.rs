@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
-use zvf::{ColumnValues, NumericColumn, QueryResult, numeric::Kind};
+use zvf::{Column, ColumnValues, NumericColumn, QueryResult, Scope, numeric::Kind};
 
 use super::array::{ArrayRow, ArrayRows, ArrayType, SpilledArray, converted};
 use crate::{
@@ -116,8 +116,8 @@ impl TrxWriter {
                 }
             }
         }
-        self.left_out
-            .extend(left_out("fragment", &batch.fragment, "trx"));
+        let holds = |scope: Scope, _: &Column| matches!(scope, Scope::Vertex | Scope::Object);
+        self.left_out.extend(left_out(batch, "trx", holds));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use zvf_catalog::{CatalogError, Damage, Fault, Scope, StoredArray, check_attribu
 use zvf_dataset::{Failure, nodes::place};
 use zvf_format::{fragment::FragmentIndex, numeric::Dtype};
 use zvf_model::{
-    array::{CellAttribute, CellAttributeRole, FragmentArray, VertexEncoding, Vertices},
+    array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
     grid::ChunkCoord,
     key::Key,
     layout::{ArrayRole, GroupRole, VERTICES},
@@ -83,7 +83,7 @@ struct Attribute {
     name: String,
     part: StoredArray,
     metadata: CellAttribute,
-    of_fragments: bool,
+    scope: Scope,
 }
 
 /// Chunks whose cells were written, by array.
@@ -271,20 +271,14 @@ impl Migration<'_> {
     ) -> Result<(Vec<Attribute>, Vec<GroupRole<'static>>), Failure> {
         let catalog = self.catalog();
         let (mut attributes, mut folders) = (Vec::new(), Vec::new());
-        for (scope, folder) in [
-            (Scope::Vertex, GroupRole::VertexAttributes),
-            (Scope::Fragment, GroupRole::FragmentAttributes),
-        ] {
+        for scope in Scope::OF_CHUNKS {
             let names = catalog.attribute_list(level.id, scope).await?;
             if !names.is_empty() {
-                folders.push(folder);
+                folders.push(scope.group());
             }
             for name in names.iter() {
-                let part = match scope {
-                    Scope::Fragment => ArrayRole::FragmentAttribute(name),
-                    _ => ArrayRole::VertexAttribute(name),
-                };
-                let part = self.skip_damaged(catalog.stored_array(level.id, &part).await)?;
+                let part = catalog.stored_array(level.id, &scope.array(name)).await;
+                let part = self.skip_damaged(part)?;
                 let Some(Some(part)) = part else {
                     continue;
                 };
@@ -293,7 +287,7 @@ impl Migration<'_> {
                     name: name.clone(),
                     part,
                     metadata,
-                    of_fragments: scope == Scope::Fragment,
+                    scope,
                 });
             }
         }
@@ -433,7 +427,7 @@ impl Migration<'_> {
                     cell = used(&cell, rows.saturating_mul(padded.row));
                 }
                 let rows = facts.map_or(0, |facts| {
-                    if attribute.of_fragments {
+                    if attribute.scope == Scope::Fragment {
                         u64::from(facts.fragments)
                     } else {
                         facts.rows
@@ -491,11 +485,7 @@ impl Migration<'_> {
         key: &Key,
     ) -> CellAttribute {
         let metadata = &attribute.metadata;
-        let role = if attribute.of_fragments {
-            CellAttributeRole::Fragment
-        } else {
-            CellAttributeRole::Vertex
-        };
+        let role = attribute.scope.cells().unwrap_or_default();
         let name = metadata.name.as_deref().unwrap_or(&attribute.name);
         let mut new = CellAttribute::new(role, name, metadata.dtype);
         let declared = metadata.declared_columns();
@@ -552,13 +542,8 @@ impl VertexArrays {
 
 impl Attribute {
     fn target<'a>(&'a self, level: &'a Level) -> Result<Target<'a>, Failure> {
-        let part = if self.of_fragments {
-            ArrayRole::FragmentAttribute(&self.name)
-        } else {
-            ArrayRole::VertexAttribute(&self.name)
-        };
         Ok(Target {
-            key: place(level.keys.node(&part))?,
+            key: place(level.keys.node(&self.scope.array(&self.name)))?,
             extent: &level.extent,
             arity: level.arity,
             old: self.part.attributes(),

@@ -91,6 +91,18 @@ const CROSS_CHUNK_LINK: &str = "cross_chunk_link_attribute";
 const FAMILY: &str = "link_attribute_family";
 const TAGS: &[&str] = &[VERTEX, FRAGMENT, LINK, FAMILY, CROSS_CHUNK_LINK];
 
+impl CellAttributeRole {
+    /// Returns the value of `zv_array`.
+    pub const fn tag(self) -> &'static str {
+        match self {
+            Self::Vertex => VERTEX,
+            Self::Fragment => FRAGMENT,
+            Self::Link => LINK,
+            Self::CrossChunkLink => CROSS_CHUNK_LINK,
+        }
+    }
+}
+
 impl CellAttribute {
     /// Creates the metadata of one value to a row.
     pub fn new(role: CellAttributeRole, name: impl Into<String>, dtype: Dtype) -> Self {
@@ -142,16 +154,10 @@ impl CellAttribute {
 
     /// Returns the attributes of the node.
     pub fn to_attributes(&self) -> Attributes {
-        let tag = match self.role {
-            CellAttributeRole::Vertex => VERTEX,
-            CellAttributeRole::Fragment => FRAGMENT,
-            CellAttributeRole::Link => LINK,
-            CellAttributeRole::CrossChunkLink => CROSS_CHUNK_LINK,
-        };
         // Other writers put the shape of attributes of links between chunks last.
         let is_last = self.role == CellAttributeRole::CrossChunkLink;
         let row_shape = |is_here: bool| self.row_shape.clone().filter(|_| is_here);
-        let members = JsonMembers::tagged(tag)
+        let members = JsonMembers::tagged(self.role.tag())
             .with_some("name", self.name.as_deref())
             .with("dtype", self.dtype.to_string())
             .with_some("channel_names", self.channel_names.clone())

@@ -186,7 +186,9 @@ impl Store {
         evidence.composite_links = composite.next().and_then(|name| self.form(&at(name)));
         evidence.parametric_objects = self.form("parametric/objects");
         evidence.groups = self.form(&at("groups"));
-        evidence.fragment_attributes = self.exists(&at("fragment_attributes"));
+        let mut scopes = Scope::ALL.to_vec();
+        scopes.retain(|scope| self.exists(&at(scope.group().name())));
+        evidence.scopes = scopes;
         evidence
     }
 

@@ -174,7 +174,8 @@ impl Shared {
 
     /// Builds a chunk. Returns the outcome and the objects to upload.
     pub(super) fn run(&self, job: &Job) -> Result<(Outcome, Vec<(Key, Bytes)>), Failure> {
-        let made = self.make(job)?;
+        let mut made = self.make(job)?;
+        let attributes = self.recipe.take_cells(&mut made);
         let keys = &self.coarse.keys;
         let at = job.chunk.coords();
         let mut cells = Vec::new();
@@ -185,17 +186,8 @@ impl Shared {
             };
             put(&ArrayRole::Vertices, made.positions)?;
             put(&ArrayRole::VertexFragments, made.fragments)?;
-            let vertex = self.recipe.vertex.iter().zip(made.vertex);
-            for (field, payload) in vertex {
-                if let Some(payload) = payload {
-                    put(&ArrayRole::VertexAttribute(&field.name), payload)?;
-                }
-            }
-            let fragment = self.recipe.fragment.iter().zip(made.fragment);
-            for (field, payload) in fragment {
-                if let Some(payload) = payload {
-                    put(&ArrayRole::FragmentAttribute(&field.name), payload)?;
-                }
+            for (part, payload) in attributes {
+                put(&part, payload)?;
             }
             if let Some(form) = self.links.as_ref().filter(|_| made.link_count > 0)
                 && let Some(array_key) = form.aligned(at)

@@ -9,12 +9,13 @@ use zvf_model::{
         CrossLevel, MULTISCALE_LINKS, MultiscaleDataset, PRESERVED_OBJECT_IDS, RootChange,
         RootMetadata, SHARED_FRAGMENTS,
     },
+    scope::Scope,
     word::Word,
 };
 
 use zvf_catalog::ObjectSet;
 
-use super::{ATTRIBUTE_GROUPS, build::Build, stats};
+use super::{build::Build, stats};
 
 /// Returns the cross-level links that the root declares.
 pub(super) fn stored(root: &RootMetadata) -> CrossLevel {
@@ -40,7 +41,7 @@ impl Build<'_> {
                 .any(|path| path.segments().nth(1) == Some(family))
         };
         let mut present = vec![VERTICES];
-        for family in ATTRIBUTE_GROUPS.map(GroupRole::name) {
+        for family in Scope::OF_CHUNKS.map(|scope| scope.group().name()) {
             present.extend(has(family).then_some(family));
         }
         let links = GroupRole::Links.name();

@@ -45,8 +45,8 @@ pub(super) struct Source<'a> {
     pub(super) dataset: &'a Dataset,
     pub(super) id: LevelId,
     pub(super) metadata: LevelMetadata,
-    vertices: StoredArray,
-    fragments: StoredArray,
+    pub(super) vertices: StoredArray,
+    pub(super) fragments: StoredArray,
     pub(super) positions: Dtype,
     pub(super) vertex: Vec<Attribute>,
     pub(super) fragment: Vec<Attribute>,
@@ -299,12 +299,13 @@ impl<'a> Source<'a> {
         (chunks, vertices.saturating_mul(row))
     }
 
-    pub(super) fn vertex_attributes(&self) -> &Attributes {
-        self.vertices.attributes()
-    }
-
-    pub(super) fn fragment_attributes(&self) -> &Attributes {
-        self.fragments.attributes()
+    /// Returns the attributes of a scope of [chunks](Scope::OF_CHUNKS).
+    pub(super) fn attributes(&self, scope: Scope) -> &[Attribute] {
+        match scope {
+            Scope::Vertex => &self.vertex,
+            Scope::Fragment => &self.fragment,
+            Scope::Link | Scope::Object | Scope::Group => &[],
+        }
     }
 
     /// Counts vertices and chunks.
@@ -539,11 +540,7 @@ async fn attributes(
 ) -> Result<Vec<Attribute>, Failure> {
     let mut attributes = Vec::new();
     for name in catalog.attribute_list(id, scope).await?.iter() {
-        let part = match scope {
-            Scope::Fragment => ArrayRole::FragmentAttribute(name),
-            _ => ArrayRole::VertexAttribute(name),
-        };
-        let Some(part) = catalog.stored_array(id, &part).await? else {
+        let Some(part) = catalog.stored_array(id, &scope.array(name)).await? else {
             continue;
         };
         attributes.push(Attribute {

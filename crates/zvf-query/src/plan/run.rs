@@ -375,7 +375,7 @@ impl Session<'_> {
             match &mut common {
                 None => common = Some(plan.shown),
                 Some(common) => {
-                    for scope in [Scope::Vertex, Scope::Fragment, Scope::Link] {
+                    for scope in Scope::ALL.into_iter().filter(|scope| scope.is_in_cells()) {
                         common.keep_common(scope, &plan.shown);
                     }
                 }

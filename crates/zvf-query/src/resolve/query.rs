@@ -90,7 +90,7 @@ fn with_filter(shown: &Names, filter: &ScopedPredicates) -> Names {
 impl LevelQuery<'_> {
     /// Leaves out attributes of vertices, fragments and links that other levels lack.
     pub(crate) fn show_common(&mut self, common: &Names) {
-        for scope in [Scope::Vertex, Scope::Fragment, Scope::Link] {
+        for scope in Scope::ALL.into_iter().filter(|scope| scope.is_in_cells()) {
             self.shown.keep_common(scope, common);
         }
         self.read = with_filter(&self.shown, &self.filter);
@@ -167,11 +167,13 @@ impl<'s> Session<'s> {
         {
             return Err(QueryError::Far);
         }
-        let scopes: &[Scope] = match shape {
-            Shape::Links => &[Scope::Vertex, Scope::Fragment, Scope::Link, Scope::Object],
-            _ => &[Scope::Vertex, Scope::Fragment, Scope::Object],
-        };
-        let shown = self.catalog.names(&level, &query.columns, scopes).await?;
+        let mut scopes = Scope::ALL.to_vec();
+        scopes.retain(|scope| match scope {
+            Scope::Group => false,
+            Scope::Link => shape == Shape::Links,
+            _ => true,
+        });
+        let shown = self.catalog.names(&level, &query.columns, &scopes).await?;
         let filter = match &query.filter {
             None => ScopedPredicates::default(),
             Some(predicate) => {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use zip::{ZipWriter, write::SimpleFileOptions};
-use zvf::{Column, ColumnValues, ErrorKind, QueryResult, numeric::Kind};
+use zvf::{Column, ColumnValues, ErrorKind, QueryResult, Scope, numeric::Kind};
 use zvf_format::numeric::{ByteOrder, NumericRows};
 
 use zvf_dense::{NumpyDtype, npy::NpyHeader};
@@ -83,9 +83,9 @@ fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
         let width = usize::try_from(links.width).unwrap_or(usize::MAX);
         archive.u64s("links", &links.ends, &[links.len(), width])?;
     }
-    archive.attributes("vertex", &result.vertex)?;
-    archive.attributes("fragment", &result.fragment)?;
-    archive.attributes("link", &result.link)?;
+    for scope in Scope::ALL.into_iter().filter(|scope| scope.is_in_cells()) {
+        archive.attributes(scope.name(), result.columns(scope))?;
+    }
     let has_objects = result.object_ids.is_some() || result.parts.is_some();
     if has_objects || !result.objects.is_empty() {
         archive.i64s("objects", &result.objects)?;

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, numeric::Kind};
+use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, Scope, numeric::Kind};
 use zvf_model::layout::FRAGMENT_OWNERS;
 
 use super::{
@@ -57,6 +57,27 @@ pub(crate) struct InputGroup {
 }
 
 impl InterchangeArrays {
+    /// Returns the attributes of a scope.
+    pub(crate) fn columns(&self, scope: Scope) -> &[NamedColumn] {
+        match scope {
+            Scope::Vertex => &self.vertex,
+            Scope::Fragment => &self.fragment,
+            Scope::Link => &self.link,
+            Scope::Object => &self.object,
+            Scope::Group => &self.group,
+        }
+    }
+
+    pub(crate) fn columns_mut(&mut self, scope: Scope) -> &mut Vec<NamedColumn> {
+        match scope {
+            Scope::Vertex => &mut self.vertex,
+            Scope::Fragment => &mut self.fragment,
+            Scope::Link => &mut self.link,
+            Scope::Object => &mut self.object,
+            Scope::Group => &mut self.group,
+        }
+    }
+
     pub(crate) fn new(positions: NumericColumn) -> Self {
         Self {
             files: Vec::new(),
@@ -165,16 +186,10 @@ pub(crate) fn assemble(
 
 /// Names the attributes that are text because of a field below numbers, which may be a mistake.
 fn text_notes(arrays: &InterchangeArrays) -> Vec<String> {
-    let families = [
-        ("vertex", &arrays.vertex),
-        ("fragment", &arrays.fragment),
-        ("link", &arrays.link),
-        ("object", &arrays.object),
-        ("group", &arrays.group),
-    ];
     let mut notes = Vec::new();
-    for (scope, columns) in families {
-        for (name, column) in columns {
+    for scope in Scope::ALL {
+        for (name, column) in arrays.columns(scope) {
+            let scope = scope.name();
             if let Some(first) = column.first_text.as_ref().filter(|it| it.follows_numbers) {
                 notes.push(format!(
                     "{scope}.{name} is stored as text, because line {} of {} has {:?} below numbers",

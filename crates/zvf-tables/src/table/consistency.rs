@@ -1,6 +1,6 @@
 //! Consistency check of a query result, so that writers need not repeat it.
 
-use zvf::{Column, ColumnValues, Links, Parts, QueryResult};
+use zvf::{Column, ColumnValues, Links, Parts, QueryResult, Scope};
 
 use crate::FileFault;
 
@@ -27,10 +27,15 @@ pub fn check(result: &QueryResult) -> Result<(), FileFault> {
     if let Some(these) = links {
         ends(these, vertices)?;
     }
-    columns("vertex", &result.vertex, vertices)?;
-    columns("fragment", &result.fragment, vertices)?;
-    columns("link", &result.link, links.map_or(0, Links::len))?;
-    columns("object", &result.object, result.objects.len())
+    for scope in Scope::ALL {
+        let needed = match scope {
+            Scope::Link => links.map_or(0, Links::len),
+            Scope::Object => result.objects.len(),
+            _ => vertices,
+        };
+        columns(scope.name(), result.columns(scope), needed)?;
+    }
+    Ok(())
 }
 
 fn parts(parts: &Parts, vertices: usize) -> Result<(), FileFault> {

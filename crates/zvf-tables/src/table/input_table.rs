@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use zvf::{ColumnValues, NumericColumn};
+use zvf::{ColumnValues, NumericColumn, Scope};
 
 use super::{
     ColumnError, GeometryReadOptions, StoreDescription,
@@ -147,13 +147,15 @@ pub(crate) fn vertices(
     }
     for column in table.columns {
         let label = column.label.clone();
+        let of_chunks = |scope: &str| Scope::OF_CHUNKS.into_iter().find(|own| own.name() == scope);
         match label.split_once('.') {
-            Some(("vertex", name)) => arrays.vertex.push(column.named(name)),
-            Some(("fragment", name)) => arrays.fragment.push(column.named(name)),
-            Some((scope, _)) => {
-                check_scope(&column, scope)?;
-                arrays.vertex.push(column.named(&label));
-            }
+            Some((scope, name)) => match of_chunks(scope) {
+                Some(scope) => arrays.columns_mut(scope).push(column.named(name)),
+                None => {
+                    check_scope(&column, scope)?;
+                    arrays.vertex.push(column.named(&label));
+                }
+            },
             None => arrays.vertex.push(column.named(&label)),
         }
     }
@@ -270,12 +272,12 @@ fn scoped(column: &FileColumn, scope: &str) -> Result<String, FileError> {
 
 /// Rejects a column that belongs in another table.
 fn check_scope(column: &FileColumn, scope: &str) -> Result<(), FileError> {
-    let table = match scope {
-        "vertex" | "fragment" => "that of the vertices",
-        "link" => "NAME.links",
-        "object" => "NAME.objects",
-        "group" => "NAME.groups",
-        _ => return Ok(()),
+    let table = match Scope::parse(scope) {
+        Some(Scope::Link) => "NAME.links",
+        Some(Scope::Object) => "NAME.objects",
+        Some(Scope::Group) => "NAME.groups",
+        Some(_) => "that of the vertices",
+        None => return Ok(()),
     };
     Err(column.error(ColumnError::Elsewhere(table)))
 }

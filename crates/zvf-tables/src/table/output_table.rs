@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
 use zvf::{
-    Column, ColumnValues, QueryResult,
+    Column, ColumnValues, QueryResult, Scope,
     numeric::{Kind, Value},
 };
 use zvf_format::numeric::NumericRows;
@@ -87,8 +87,9 @@ impl<'a> OutputTable<'a> {
             columns.push(integers("part", Cow::Owned(numbers), 1));
             columns.push(integers("object_id", Cow::Owned(objects), 1));
         }
-        push(&mut columns, "vertex", &result.vertex)?;
-        push(&mut columns, "fragment", &result.fragment)?;
+        for scope in Scope::OF_CHUNKS {
+            push(&mut columns, scope.name(), result.columns(scope))?;
+        }
         Self::of(rows, columns)
     }
 

@@ -1,10 +1,11 @@
 //! New names for attributes of a file.
 
-use super::{arrays::InterchangeArrays, column::NamedColumn};
 use std::path::Path;
 
-use crate::AttributeRename;
-use crate::{FileError, FileFault};
+use zvf::Scope;
+
+use super::arrays::InterchangeArrays;
+use crate::{AttributeRename, FileError, FileFault};
 
 /// The renames of a file, and which of them have matched an attribute.
 #[derive(Debug)]
@@ -43,19 +44,15 @@ impl<'r> Renaming<'r> {
 
     /// Renames the attributes of arrays.
     pub(crate) fn apply(&mut self, arrays: &mut InterchangeArrays) {
-        let description = &mut arrays.description;
-        let mut apply = |scope: &str, columns: &mut [NamedColumn]| {
-            for (name, _) in columns {
-                let new = self.name(scope, name);
-                description.rename_attribute(scope, name, &new);
+        let mut description = std::mem::take(&mut arrays.description);
+        for scope in Scope::ALL {
+            for (name, _) in arrays.columns_mut(scope) {
+                let new = self.name(scope.name(), name);
+                description.rename_attribute(scope.name(), name, &new);
                 *name = new;
             }
-        };
-        apply("vertex", &mut arrays.vertex);
-        apply("fragment", &mut arrays.fragment);
-        apply("link", &mut arrays.link);
-        apply("object", &mut arrays.object);
-        apply("group", &mut arrays.group);
+        }
+        arrays.description = description;
     }
 
     /// Checks that every rename found its attribute.

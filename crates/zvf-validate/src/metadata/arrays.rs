@@ -6,6 +6,7 @@ use zvf_model::{
     array::{Padded, Vertices},
     key::Key,
     layout::{ChunkForm, PartNames},
+    scope::Scope,
     zarr::{Array, Codecs, DataType},
 };
 
@@ -191,7 +192,7 @@ impl NodeCheck<'_, '_> {
             let message = format!("{} columns instead of {expected}", padded.columns);
             self.find(&rules::ARRAY_SHAPE, "shape", message);
         }
-        if matches!(place, NodeRole::VertexAttribute(_)) {
+        if matches!(place, NodeRole::ChunkAttribute(Scope::Vertex, _)) {
             self.beside_vertices(&padded, arity);
         }
     }

@@ -8,6 +8,7 @@ use zvf_model::{
     key::Key,
     metadata::{MetadataFault, MetadataNote},
     root::RootMetadata,
+    scope::Scope,
     word::Word,
 };
 
@@ -15,9 +16,6 @@ use super::{capabilities, faults, ome, scales};
 use crate::{
     context::Context, rules::metadata as rules, store::StoreMetadata, structure::required,
 };
-
-/// Scopes in which further kinds of attributes may be declared.
-const SCOPES: [&str; 5] = ["vertex", "fragment", "object", "link", "group"];
 
 pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
     let key = Key::root();
@@ -93,8 +91,8 @@ fn fields(context: &Context<'_>, store: &StoreMetadata, key: &Key, root: &RootMe
     }
     for (scope, names) in root.attribute_specs.iter().flatten() {
         let place = place(&format!("attribute_specs.{scope}"));
-        if !SCOPES.contains(&scope.as_str()) {
-            let message = format!("not one of {SCOPES:?}");
+        if Scope::parse(scope).is_none() {
+            let message = format!("not one of {:?}", Scope::ALL.map(Scope::name));
             context.report_at(&rules::UNKNOWN_WORD, key, &place, message);
         }
         let specs = names.as_object();

@@ -5,9 +5,10 @@ use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
     geometry_kind::GeometryKind,
     key::Key,
-    layout::{ArrayRole, LinkForm, LinkOffsets},
+    layout::{ArrayRole, LinkForm, LinkOffsets, OBJECT_INDEX, VERTICES},
     level::{LevelId, LevelMetadata},
     root::RootMetadata,
+    scope::Scope,
     zarr::Node,
 };
 
@@ -18,13 +19,11 @@ use crate::{
     store::{LevelNode, StoreMetadata},
 };
 
-/// Parts that every writer lists in `arrays_present`.
-const LISTED: [&str; 4] = [
-    "vertices",
-    "object_index",
-    "vertex_attributes",
-    "fragment_attributes",
-];
+/// Returns the parts that every writer lists in `arrays_present`.
+fn listed() -> impl Iterator<Item = &'static str> {
+    let attributes = Scope::OF_CHUNKS.map(|scope| scope.group().name());
+    [VERTICES, OBJECT_INDEX].into_iter().chain(attributes)
+}
 
 pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
     for level in &store.levels {
@@ -181,7 +180,7 @@ impl LevelCheck<'_, '_> {
             .iter()
             .map(String::as_str)
             .partition(|name| self.has(name));
-        let present = LISTED.into_iter().filter(|name| self.has(name));
+        let present = listed().filter(|name| self.has(name));
         let unlisted: Vec<&str> = present.filter(|name| !kept.contains(name)).collect();
         let right: Vec<&str> = kept.into_iter().chain(unlisted.iter().copied()).collect();
         let path = ["zarr_vectors_level", "arrays_present"];
@@ -214,6 +213,5 @@ pub(crate) fn parts(store: &StoreMetadata, level: &LevelNode) -> Vec<&'static st
         let key = below(&level.key, name);
         key.is_some_and(|key| store.tree.exists(&key))
     };
-    let listed = LISTED.into_iter().chain(["links"]);
-    listed.filter(is_there).collect()
+    listed().chain(["links"]).filter(is_there).collect()
 }

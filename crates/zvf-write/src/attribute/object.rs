@@ -16,6 +16,7 @@ use zvf_model::{
     layout::{ArrayRole, GroupRole},
     level::LevelId,
     metadata::Attributes,
+    scope::Scope,
 };
 use zvf_store::Transaction;
 
@@ -256,8 +257,7 @@ impl<'a> ObjectTarget<'a> {
         spec: &'a AttributeSpec,
         reduction: ObjectReduction,
     ) -> Result<Self, Failure> {
-        let part = ArrayRole::ObjectAttribute(&spec.name);
-        let location = AttributeLocation::find(dataset, spec, &part).await?;
+        let location = AttributeLocation::find(dataset, spec, Scope::Object).await?;
         let catalog = dataset.catalog();
         let objects = catalog
             .object_list(LevelId::FULL)

@@ -8,14 +8,14 @@ use std::sync::{
 use zvf_build::edit::{EditError, StoredValues};
 use zvf_catalog::StoredArray;
 use zvf_dataset::Failure;
-use zvf_model::{grid::ChunkCoord, row_id::RowId};
+use zvf_model::{grid::ChunkCoord, row_id::RowId, scope::Scope};
 
-use super::{Batch, RowScope, cell_name};
+use super::{Batch, cell_name};
 
 /// Values of some vertices.
 pub(super) struct RowValues {
     pub(super) name: String,
-    pub(super) scope: RowScope,
+    pub(super) scope: Scope,
     /// Addresses with rows of `values`, ascending.
     pub(super) rows: Arc<Vec<(RowId, usize)>>,
     /// Chunks of the level, ascending.
@@ -39,7 +39,7 @@ impl RowValues {
                 (Some(old), _) if old.len() == size => bytes.extend_from_slice(old),
                 (Some(_), _) => {
                     return Err(Failure::Attribute {
-                        name: cell_name(&self.scope.role(&self.name), chunk),
+                        name: cell_name(&self.scope.array(&self.name), chunk),
                         why: "its size is not that of one value for each row",
                     });
                 }

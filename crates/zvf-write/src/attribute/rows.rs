@@ -24,7 +24,7 @@ use zvf_model::{
     array::CellAttribute,
     error_kind::ErrorKind,
     grid::ChunkCoord,
-    layout::{ArrayRole, FRAGMENT_OWNERS, GroupRole},
+    layout::{FRAGMENT_OWNERS, GroupRole},
     level::LevelId,
     metadata::Attributes,
     row_id::RowId,
@@ -32,7 +32,7 @@ use zvf_model::{
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, RowScope, finish,
+    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, counted, finish,
     fragment_index, fragment_indexes, present, raw_vertices, root,
     row_values::RowValues,
     vertex::{Values, VertexTarget},
@@ -122,7 +122,7 @@ async fn vertices(
     options: &TableOptions,
 ) -> Result<(Bytes, AttributeReport), Failure> {
     let keyed = keyed(rows, columns)?;
-    let scope = RowScope::Vertices;
+    let scope = Scope::Vertex;
     cells(dataset, transaction, scope, keyed, columns, options).await
 }
 
@@ -140,7 +140,7 @@ async fn fragments(
         });
     }
     let keyed = fragments_of(dataset, &keyed(rows, columns)?, columns).await?;
-    let scope = RowScope::Fragments;
+    let scope = Scope::Fragment;
     cells(dataset, transaction, scope, keyed, columns, options).await
 }
 
@@ -242,7 +242,7 @@ fn rows_of<'r>(fragment: &Rows<'_>, rows: &'r [(RowId, usize)]) -> Cow<'r, [(Row
 async fn cells(
     dataset: &Dataset,
     transaction: &mut Transaction,
-    scope: RowScope,
+    scope: Scope,
     keyed: Vec<(RowId, usize)>,
     columns: &[Column],
     options: &TableOptions,
@@ -254,10 +254,7 @@ async fn cells(
         let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
         spec.overwrite = true;
         let (vertices, dtype) = raw_vertices(dataset, &spec).await?;
-        let part = match scope {
-            RowScope::Vertices => vertices,
-            RowScope::Fragments => fragment_indexes(dataset).await?,
-        };
+        let part = counted(dataset, scope, vertices).await?;
         chunks = part.chunks().into();
         if let Some((id, _)) = keyed.last()
             && id.chunk() >= chunks.len() as u64
@@ -314,12 +311,12 @@ async fn cells(
 /// there is none.
 async fn like_stored(
     dataset: &Dataset,
-    scope: RowScope,
+    scope: Scope,
     counted: &StoredArray,
     positions: Dtype,
     column: &Column,
 ) -> Result<(Option<StoredArray>, Option<StoredValues>), Failure> {
-    let role = scope.role(&column.name);
+    let role = scope.array(&column.name);
     let key = nodes::place(Profile::V09.keys(LevelId::FULL).node(&role))?;
     let Some(node) = nodes::read_one(dataset.store(), &key).await? else {
         return Ok((None, None));
@@ -338,7 +335,7 @@ async fn like_stored(
 /// no number of columns.
 async fn stored_columns(
     dataset: &Dataset,
-    scope: RowScope,
+    scope: Scope,
     counted: &StoredArray,
     positions: Dtype,
     attribute: &StoredArray,
@@ -376,12 +373,12 @@ fn is_unavailable(damage: &Damage) -> bool {
 /// Returns the values of a new attribute in the form in which they are stored.
 async fn new_values(
     dataset: &Dataset,
-    scope: RowScope,
+    scope: Scope,
     column: &Column,
     rows: usize,
 ) -> Result<StoredValues, Failure> {
     let level = base::level(dataset, LevelId::FULL).await?;
-    let is_whole = scope == RowScope::Vertices && level.vertex_count == Some(rows as u64);
+    let is_whole = scope == Scope::Vertex && level.vertex_count == Some(rows as u64);
     Ok(StoredValues::new(column, !is_whole)?)
 }
 
@@ -419,8 +416,7 @@ async fn objects(
     for column in columns {
         let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
         spec.overwrite = true;
-        let part = ArrayRole::ObjectAttribute(&column.name);
-        let location = AttributeLocation::find(dataset, &spec, &part).await?;
+        let location = AttributeLocation::find(dataset, &spec, Scope::Object).await?;
         let (mut whole, mut attributes) = (None, Attributes::new());
         if names.contains(&column.name) {
             let old = catalog

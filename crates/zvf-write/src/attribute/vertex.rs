@@ -18,13 +18,14 @@ use zvf_model::{
     layout::ArrayRole,
     level::LevelId,
     metadata::Attributes,
+    scope::Scope,
     zarr::Node,
 };
 use zvf_store::Transaction;
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, RowScope, VertexFn,
-    computed_values, fragment_indexes, node_of, present, raw_vertices, root, row_values::RowValues,
+    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn,
+    computed_values, counted, node_of, present, raw_vertices, root, row_values::RowValues,
 };
 use crate::writer::{
     cell_writer::{CellWriter, Destination, StagedTransaction},
@@ -46,7 +47,7 @@ pub(super) struct VertexTarget<'a> {
     dataset: &'a Dataset,
     spec: &'a AttributeSpec,
     location: AttributeLocation,
-    scope: RowScope,
+    scope: Scope,
     /// Positions or fragment indexes, which have the number of rows of each chunk.
     counted: StoredArray,
     dtype: Dtype,
@@ -79,7 +80,7 @@ impl<'a> VertexTarget<'a> {
         spec: &'a AttributeSpec,
         attributes: Attributes,
     ) -> Result<Self, Failure> {
-        Self::of_scope(dataset, spec, attributes, RowScope::Vertices).await
+        Self::of_scope(dataset, spec, attributes, Scope::Vertex).await
     }
 
     /// Opens vertices or fragments. `attributes` are added to those of the node.
@@ -87,15 +88,11 @@ impl<'a> VertexTarget<'a> {
         dataset: &'a Dataset,
         spec: &'a AttributeSpec,
         attributes: Attributes,
-        scope: RowScope,
+        scope: Scope,
     ) -> Result<Self, Failure> {
-        let part = scope.role(&spec.name);
-        let location = AttributeLocation::find(dataset, spec, &part).await?;
+        let location = AttributeLocation::find(dataset, spec, scope).await?;
         let (vertices, dtype) = raw_vertices(dataset, spec).await?;
-        let counted = match scope {
-            RowScope::Vertices => vertices,
-            RowScope::Fragments => fragment_indexes(dataset).await?,
-        };
+        let counted = counted(dataset, scope, vertices).await?;
         let chunks = counted.chunks();
         let nodes = nodes_of(dataset, &location.key, spec, scope, chunks, attributes).await?;
         let arrays = Arrays::of(&nodes)?;
@@ -246,7 +243,7 @@ async fn nodes_of(
     dataset: &Dataset,
     key: &Key,
     spec: &AttributeSpec,
-    scope: RowScope,
+    scope: Scope,
     chunks: &[ChunkCoord],
     mut attributes: Attributes,
 ) -> Result<Vec<Output>, Failure> {
@@ -256,7 +253,7 @@ async fn nodes_of(
         return Err(Failure::NoCells { node });
     };
     let dtype = Dtype::new(spec.kind, ByteOrder::Little);
-    let mut metadata = CellAttribute::new(scope.cells(), &spec.name, dtype);
+    let mut metadata = CellAttribute::new(scope.cells().unwrap_or_default(), &spec.name, dtype);
     metadata.row_shape = Some(spec.row_shape.clone());
     let listed = chunks.iter().map(ChunkCoord::coords);
     let origin: Vec<i64> = Presence::origin_of(&vertices.attributes)
@@ -267,6 +264,6 @@ async fn nodes_of(
     let declared = dataset.root().shard_shape.as_deref();
     let array = zvf_build::added_array(&vertices, declared)?.with_attributes(attributes);
     let mut outputs = vec![Output::node(key.clone(), array)];
-    outputs.extend(present(dataset, scope.family()).await?);
+    outputs.extend(present(dataset, scope.group()).await?);
     Ok(outputs)
 }

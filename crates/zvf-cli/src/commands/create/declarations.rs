@@ -1,7 +1,7 @@
 //! Units and descriptions of attributes: those of options, and those of the file.
 
 use serde_json::Value;
-use zvf::{Column, Design, Geometry, GeometrySource};
+use zvf::{Design, Geometry, GeometrySource};
 
 use zvf_files::FileError;
 
@@ -73,18 +73,9 @@ impl AttributeNames {
     }
 
     fn add(&mut self, geometry: &Geometry) {
-        let families: [(&str, &[Column]); 6] = [
-            ("vertex", &geometry.vertex),
-            ("fragment", &geometry.fragment),
-            ("fragment", &geometry.fragment_rows),
-            ("link", &geometry.link),
-            ("object", &geometry.object),
-            ("group", &geometry.group),
-        ];
-        for (scope, columns) in families {
-            let names = columns.iter().map(|column| (scope, column.name.clone()));
-            self.0.extend(names);
-        }
+        let attributes = geometry.attributes();
+        self.0
+            .extend(attributes.map(|(scope, column)| (scope.name(), column.name.clone())));
     }
 
     fn contains(&self, scope: &str, name: &str) -> bool {

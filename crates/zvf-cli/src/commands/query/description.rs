@@ -205,16 +205,13 @@ impl Described {
         dataset: &Dataset,
         result: &QueryResult,
     ) -> Result<(), zvf::Error> {
-        let families = [
-            (Scope::Vertex, &result.vertex),
-            (Scope::Fragment, &result.fragment),
-            (Scope::Link, &result.link),
-            (Scope::Object, &result.object),
-            (Scope::Group, &self.description.group),
-        ];
-        let names: Vec<(Scope, String)> = families
+        let names: Vec<(Scope, String)> = Scope::ALL
             .into_iter()
-            .flat_map(|(scope, columns)| {
+            .flat_map(|scope| {
+                let columns = match scope {
+                    Scope::Group => &self.description.group,
+                    _ => result.columns(scope),
+                };
                 let names = columns.iter().map(|column| column.name.clone());
                 names.map(move |name| (scope, name))
             })

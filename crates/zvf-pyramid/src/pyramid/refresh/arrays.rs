@@ -15,6 +15,7 @@ use zvf_model::{
     layout::{ArrayRole, GroupRole, LevelKeys},
     level::LevelId,
     metadata::Attributes,
+    scope::Scope,
     zarr::{Array, Node},
 };
 use zvf_store::Read;
@@ -33,14 +34,6 @@ pub(super) struct PreviousArrays {
     /// Links to coarser levels, which are rebuilt with those levels.
     to_coarser: Vec<Key>,
 }
-
-/// Folders of a level whose groups exist only while they contain an array.
-const FAMILIES: [GroupRole<'static>; 4] = [
-    GroupRole::VertexAttributes,
-    GroupRole::FragmentAttributes,
-    GroupRole::Links,
-    GroupRole::LinkAttributes,
-];
 
 impl PreviousArrays {
     /// Reads the nodes of the level's arrays, and of the links to the level; `None` if an array is
@@ -180,14 +173,15 @@ impl PreviousArrays {
         Ok(true)
     }
 
-    /// Deletes groups that have no array any more. Groups that a level has even without arrays are
-    /// written afterwards.
+    /// Deletes groups that have no array any more: those of links, and of attributes in cells. Groups
+    /// that a level has even without arrays are written afterwards.
     async fn delete_groups(&self, build: &mut Build<'_>) -> Result<(), Failure> {
         let families = build.families();
-        let names = FAMILIES.map(GroupRole::name);
         for group in &self.groups {
             let folder = group.segments().nth(1);
-            let is_of_family = folder.is_some_and(|folder| names.contains(&folder));
+            let mut scopes = Scope::ALL.into_iter().filter(|scope| scope.is_in_cells());
+            let is_of_family = folder == Some(GroupRole::Links.name())
+                || scopes.any(|scope| folder == Some(scope.group().name()));
             let mut left = families.iter().chain(&self.to_coarser);
             let has_array = left.any(|left| left == group || left.is_below(group));
             if is_of_family && !has_array {

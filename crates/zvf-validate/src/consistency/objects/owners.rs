@@ -28,8 +28,6 @@ const SEVERAL: u32 = u32::MAX;
 /// Values of the fragment attribute for no owner and for several.
 const NO_OWNER: i64 = -1;
 const SEVERAL_OWNERS: i64 = -2;
-/// The fragment attribute that repeats the manifests.
-const OBJECT_ID: &str = "object_id";
 
 /// Owners of the fragments of a level.
 pub(super) struct Owners<'a> {
@@ -212,13 +210,11 @@ impl<'a> Owners<'a> {
         ids: &Ids,
         filled: &BTreeMap<ChunkCoord, Bits>,
     ) {
-        let part = ArrayRole::FragmentAttribute(OBJECT_ID);
-        let has = scope.store.names(scope.level, "fragment_attributes");
-        if !has.contains(&OBJECT_ID) || self.unread || self.left == 0 {
+        if self.unread || self.left == 0 {
             return;
         }
         let aside = context.silent();
-        let Some(cells) = open_part(&aside, scope, &part) else {
+        let Some(cells) = open_part(&aside, scope, &ArrayRole::OWNERS) else {
             return;
         };
         let Ok(metadata) = CellAttribute::parse(&cells.key, &cells.attributes) else {
