@@ -86,7 +86,7 @@ impl NodeCheck<'_, '_> {
             NodeRole::CrossChunkLinks(delta) => self.crossing_links(delta),
             NodeRole::LinkAttributeFamily(_, delta) => self.link_attribute_family(delta),
             NodeRole::LinkAttribute(_, delta, segment) => self.link_attribute(delta, segment),
-            NodeRole::CrossChunkAttribute(_, delta) => self.crossing_attribute(delta),
+            NodeRole::CrossChunkAttribute(name, delta) => self.crossing_attribute(name, delta),
             NodeRole::ObjectIndex => self.object_index(),
             NodeRole::Groups | NodeRole::ParametricGroups => self.groups(),
             NodeRole::ObjectAttribute(_)

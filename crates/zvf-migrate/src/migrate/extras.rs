@@ -153,8 +153,10 @@ impl Migration<'_> {
         self.others(&place(keys.level())?, is_part).await
     }
 
-    /// Copies the files of the root that are not part of the format.
+    /// Copies the files of the root that are not part of the format, and headers.
     pub(super) async fn other_root_nodes(&self, levels: &[LevelId]) -> Result<(), Failure> {
+        // Headers are copied as well, but not if queries refuse them.
+        self.catalog().headers().await?;
         let levels: BTreeSet<String> = levels.iter().map(ToString::to_string).collect();
         let is_part = |name: &str| name == PARAMETRIC || levels.contains(name);
         self.others(&Key::root(), is_part).await

@@ -14,7 +14,7 @@ use zvf_build::{
     Output,
     migrate::{ChunkExtent, LinkArrayKey, LinkRecordPolicy, LinkTarget, MigrationNote},
 };
-use zvf_catalog::{CellLinks, LinkCells};
+use zvf_catalog::{CellLinks, LinkCells, Selection};
 use zvf_dataset::{Failure, base, nodes::place};
 use zvf_format::{
     links::{AxisScales, LinkWidth},
@@ -237,7 +237,7 @@ impl Migration<'_> {
                     1,
                 ));
             }
-            for width in self.widths(cells) {
+            for width in self.widths(level.id, *delta, cells).await? {
                 let mut work = self.link_work(level, *delta, cells, width).await?;
                 match copied.as_mut().filter(|_| self.is_divisible(level, &work)) {
                     Some(copied) => {
@@ -286,7 +286,7 @@ impl Migration<'_> {
         let mut copied = CopiedLinks::new();
         for (delta, cells) in all {
             let mut known = self.state().lost.len();
-            for width in self.widths(cells) {
+            for width in self.widths(level.id, *delta, cells).await? {
                 let mut work = self.link_work(level, *delta, cells, width).await?;
                 // The commit opens the links again, and notes what is wrong with them.
                 self.state().lost.truncate(known);
@@ -316,18 +316,29 @@ impl Migration<'_> {
     /// Returns the numbers of ends of the links that are migrated. All links of a delta of a target
     /// of 0.9 have the same number of ends; if the source has two, that of links inside chunks is
     /// kept.
-    fn widths(&self, cells: &LinkCells) -> BTreeSet<LinkWidth> {
+    async fn widths(
+        &self,
+        level: LevelId,
+        delta: Delta,
+        cells: &LinkCells,
+    ) -> Result<BTreeSet<LinkWidth>, Failure> {
         let families = cells.families();
         if !self.form.has_ids() {
-            return families.into_iter().map(|own| own.1).collect();
+            return Ok(families.into_iter().map(|own| own.1).collect());
         }
         let used = |family: &&(Key, LinkWidth)| {
             (0..cells.len()).any(|cell| cells.family(cell) == Some(&family.0))
         };
         let kept = families.iter().find(used).or(families.first());
         let Some((_, width)) = kept else {
-            return BTreeSet::new();
+            return Ok(BTreeSet::new());
         };
+        if families.iter().any(|(_, other)| other != width) {
+            // Links are left out only if queries read them: a wrong width is damage.
+            let read = self.catalog();
+            let none = Selection::none();
+            self.skip_damaged(read.stored_links(level, delta, &none, false).await)?;
+        }
         for (node, other) in families.iter().filter(|family| family.1 != *width) {
             let count = (0..cells.len())
                 .filter(|cell| cells.width(*cell) == Some(*other))
@@ -340,7 +351,7 @@ impl Migration<'_> {
             let what = "cells of links with another number of ends";
             self.lost(MigrationNote::new(node.to_string(), what, count as u64).because(why));
         }
-        BTreeSet::from([*width])
+        Ok(BTreeSet::from([*width]))
     }
 
     /// Opens the links of a delta and number of ends.

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use zvf_format::{numeric::Kind, path::Delta, path::Offsets};
 use zvf_model::{
-    array::{LinkArray, LinkFamily, LinkStore},
+    array::{CellAttribute, LinkArray, LinkFamily, LinkStore},
     key::Key,
     metadata::{MetadataError, MetadataFault, Noted},
+    zarr::Node,
 };
 
 use super::{NodeCheck, faults};
@@ -177,12 +178,31 @@ impl NodeCheck<'_, '_> {
         }
     }
 
-    pub(super) fn crossing_attribute(&self, delta: Delta) {
+    pub(super) fn crossing_attribute(&self, name: &str, delta: Delta) {
         self.attribute();
+        self.type_inside(&format!("link_attributes/{name}/{delta}"));
         self.delta(delta);
         let links = format!("cross_chunk_links/{delta}");
         self.orphan(&links);
         self.counts(&links);
+    }
+
+    /// Compares the type of the values with that of the links inside chunks.
+    fn type_inside(&self, path: &str) {
+        let kind = |node: &Node| {
+            let read = CellAttribute::parse(self.key, node.attributes()).ok()?;
+            Some(read.value.dtype.kind())
+        };
+        let inside = self.other(self.in_level(path)).and_then(kind);
+        let (Some(found), Some(expected)) = (kind(self.node), inside) else {
+            return;
+        };
+        if found != expected {
+            let message = format!("{}, but {path} has {}", found.name(), expected.name());
+            let place = "attributes.dtype";
+            self.context
+                .report_at(&rules::DTYPE, self.key, place, message);
+        }
     }
 
     fn in_level(&self, path: &str) -> Option<Key> {
