@@ -165,18 +165,9 @@ impl AxisSpec {
         }
     }
 
-    /// Sets the type.
-    #[must_use]
-    pub fn kind(mut self, kind: impl Into<String>) -> Self {
-        self.kind = kind.into();
-        self
-    }
-
-    /// Sets the full name of the unit.
-    #[must_use]
-    pub fn unit(mut self, unit: impl Into<String>) -> Self {
-        self.unit = Some(unit.into());
-        self
+    zvf_model::setters! {
+        kind: into String,
+        unit: into String,
     }
 }
 
@@ -287,101 +278,29 @@ impl Design {
         }
     }
 
-    /// Sets the profile.
-    #[must_use]
-    pub fn profile(mut self, profile: Profile) -> Self {
-        self.profile = profile;
-        self
-    }
-
-    /// Sets the extent of a chunk along each axis.
-    #[must_use]
-    pub fn chunk_shape(mut self, chunk_shape: impl Into<Vec<f64>>) -> Self {
-        self.chunk_shape = Some(chunk_shape.into());
-        self
-    }
-
-    /// Sets the extent of a bin along each axis.
-    #[must_use]
-    pub fn bin_shape(mut self, bin_shape: impl Into<Vec<f64>>) -> Self {
-        self.bin_shape = Some(bin_shape.into());
-        self
-    }
-
-    /// Sets the stored type of coordinates.
-    #[must_use]
-    pub fn dtype(mut self, dtype: Kind) -> Self {
-        self.dtype = Some(dtype);
-        self
-    }
-
-    /// Sets the compression of cells.
-    #[must_use]
-    pub fn compression(mut self, compression: CellCompression) -> Self {
-        self.compression = compression;
-        self
-    }
-
-    /// Sets the compression of tables.
-    #[must_use]
-    pub fn table_compression(mut self, compression: CellCompression) -> Self {
-        self.table_compression = Some(compression);
-        self
-    }
-
-    /// Sets whether cells carry checksums.
-    #[must_use]
-    pub fn checksums(mut self, checksums: CellChecksums) -> Self {
-        self.checksums = checksums;
-        self
-    }
-
-    /// Sets the number of cells in one object.
-    #[must_use]
-    pub fn sharding(mut self, sharding: ShardingPolicy) -> Self {
-        self.sharding = sharding;
-        self
-    }
-
-    /// Sets the policy for vertices outside the bounds.
-    #[must_use]
-    pub fn out_of_bounds(mut self, out_of_bounds: OutOfBounds) -> Self {
-        self.out_of_bounds = out_of_bounds;
-        self
-    }
-
-    /// Sets the expected access pattern.
-    #[must_use]
-    pub fn purpose(mut self, purpose: Purpose) -> Self {
-        self.purpose = purpose;
-        self
-    }
-
-    /// Sets the form of the object index.
-    #[must_use]
-    pub fn object_index(mut self, form: ManifestForm) -> Self {
-        self.object_index = form;
-        self
-    }
-
-    /// Sets the name of the collection.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
     zvf_model::setters! {
         attribute_specs: AttributeDeclarations,
         axes: Vec<AxisSpec>,
+        bin_shape: into Vec<f64>,
+        checksums: CellChecksums,
+        chunk_shape: into Vec<f64>,
+        compression: CellCompression,
         crs: Value,
         directed: bool,
         draco: PositionBits,
+        dtype: Kind,
         duplicate: bool,
         fragment_owners: bool,
         headers: BTreeMap<String, Map<String, Value>>,
+        name: into String,
+        object_index: ManifestForm,
+        out_of_bounds: OutOfBounds,
         parametric: FormulaSet,
+        profile: Profile,
+        purpose: Purpose,
+        sharding: ShardingPolicy,
         step_links: bool,
+        table_compression: CellCompression,
         winding: WindingOrder,
     }
 

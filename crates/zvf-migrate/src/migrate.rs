@@ -36,15 +36,12 @@ use zvf_model::{
     metadata::Attributes,
 };
 use zvf_store::{CreateError, OpenOptions, Store, path_in_folder};
-use zvf_write::{
-    option_setters,
-    writer::{
-        WriteReport, begin_replace,
-        cell_writer::{CellWriter, Destination},
-        commit_or_delete, copies_nodes,
-        encode::group_bytes,
-        finish_replace, name_of,
-    },
+use zvf_write::writer::{
+    WriteReport, begin_replace,
+    cell_writer::{CellWriter, Destination},
+    commit_or_delete, copies_nodes,
+    encode::group_bytes,
+    finish_replace, name_of,
 };
 
 use level::{Level, is_suspect};
@@ -114,34 +111,16 @@ impl MigrateOptions {
         }
     }
 
-    option_setters!(overwrite, progress, node_copy, seal, open);
-
-    /// Sets the compression of cells.
-    #[must_use]
-    pub fn compression(mut self, compression: CellCompression) -> Self {
-        self.compression = compression;
-        self
-    }
-
-    /// Sets the name of a collection that has none.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets whether cells carry checksums.
-    #[must_use]
-    pub fn checksums(mut self, checksums: CellChecksums) -> Self {
-        self.checksums = checksums;
-        self
-    }
-
-    /// Sets whether parts that cannot be read are left out and listed.
-    #[must_use]
-    pub fn skip_damaged(mut self, skip_damaged: bool) -> Self {
-        self.skip_damaged = skip_damaged;
-        self
+    zvf_model::setters! {
+        checksums: CellChecksums,
+        compression: CellCompression,
+        name: into String,
+        node_copy: bool,
+        open: OpenOptions,
+        overwrite: bool,
+        progress: Progress,
+        seal: bool,
+        skip_damaged: bool,
     }
 }
 

@@ -54,7 +54,6 @@ use zvf_write::{
     commit::unfinished,
     form::form,
     job::PlannedJob,
-    option_setters,
     task_runner::TaskRunner,
     writer::{begin_on, encode::group_bytes, or_changed},
 };
@@ -104,7 +103,7 @@ impl Default for PyramidLevels {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct PyramidOptions {
-    /// Levels to build.
+    /// Levels to build: [`AutoLevels`], or a `Vec` of [`LevelDesign`].
     pub levels: PyramidLevels,
     /// Aggregation of the values of attributes, by name. Default: one that suits the type.
     pub rules: BTreeMap<String, Aggregation>,
@@ -154,47 +153,21 @@ impl PyramidOptions {
         Self::default()
     }
 
-    option_setters!(overwrite, runner, open);
-
-    /// Sets the levels to build: [`AutoLevels`], or a `Vec` of [`LevelDesign`].
-    #[must_use]
-    pub fn levels(mut self, levels: impl Into<PyramidLevels>) -> Self {
-        self.levels = levels.into();
-        self
+    zvf_model::setters! {
+        cross_level: CrossLevel,
+        depth: u32,
+        levels: into PyramidLevels,
+        open: OpenOptions,
+        overwrite: bool,
+        progress: LevelProgress,
+        refinement: bool,
+        runner: Arc<dyn TaskRunner>,
     }
 
     /// Sets the aggregation of the values of attribute `name`.
     #[must_use]
     pub fn rule(mut self, name: impl Into<String>, rule: Aggregation) -> Self {
         self.rules.insert(name.into(), rule);
-        self
-    }
-
-    /// Sets the links between levels to store.
-    #[must_use]
-    pub fn cross_level(mut self, links: CrossLevel) -> Self {
-        self.cross_level = links;
-        self
-    }
-
-    /// Sets the maximum number of levels that a link spans.
-    #[must_use]
-    pub fn depth(mut self, levels: u32) -> Self {
-        self.depth = Some(levels);
-        self
-    }
-
-    /// Sets whether additive levels are declared by `refinement: add`.
-    #[must_use]
-    pub fn refinement(mut self, refinement: bool) -> Self {
-        self.refinement = refinement;
-        self
-    }
-
-    /// Sets the callback that is called after each chunk.
-    #[must_use]
-    pub fn progress(mut self, progress: LevelProgress) -> Self {
-        self.progress = Some(progress);
         self
     }
 }

@@ -173,11 +173,8 @@ impl VertexBudget {
         }
     }
 
-    /// Sets the position around which the result is finest.
-    #[must_use]
-    pub fn focus(mut self, position: Position) -> Self {
-        self.focus = Some(position);
-        self
+    zvf_model::setters! {
+        focus: Position,
     }
 }
 
@@ -279,39 +276,11 @@ impl Query {
         Self::default()
     }
 
-    /// Sets the level.
-    #[must_use]
-    pub fn level(mut self, level: impl Into<LevelChoice>) -> Self {
-        self.level = level.into();
-        self
-    }
-
-    /// Sets the elements to read, regardless of the store's kind of geometry.
-    #[must_use]
-    pub fn shape(mut self, shape: Shape) -> Self {
-        self.shape = Some(shape);
-        self
-    }
-
-    /// Selects a region.
-    #[must_use]
-    pub fn region(mut self, region: impl Into<Region>) -> Self {
-        self.region = Some(region.into());
-        self
-    }
-
     /// Sets the way in which both the region and the predicate select paths and links.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self.predicate_mode = mode;
-        self
-    }
-
-    /// Sets the treatment of segments and faces that cross the border.
-    #[must_use]
-    pub fn clip(mut self, clip: Clip) -> Self {
-        self.clip = clip;
         self
     }
 
@@ -322,76 +291,26 @@ impl Query {
         self
     }
 
-    /// Selects objects by id.
-    #[must_use]
-    pub fn objects(mut self, ids: impl Into<Vec<i64>>) -> Self {
-        self.objects = Some(ids.into());
-        self
-    }
-
-    /// Selects the members of groups.
-    #[must_use]
-    pub fn groups(mut self, groups: impl Into<Vec<u64>>) -> Self {
-        self.groups = Some(groups.into());
-        self
-    }
-
-    /// Restricts the query to chunks.
-    #[must_use]
-    pub fn chunks(mut self, chunks: impl Into<Vec<ChunkCoord>>) -> Self {
-        self.chunks = Some(chunks.into());
-        self
-    }
-
-    /// Sets the predicate.
-    #[must_use]
-    pub fn filter(mut self, predicate: Predicate) -> Self {
-        self.filter = Some(predicate);
-        self
-    }
-
-    /// Sets the attributes to read.
-    #[must_use]
-    pub fn columns(mut self, columns: Selection) -> Self {
-        self.columns = columns;
-        self
-    }
-
-    /// Sets whether each vertex comes with the object it belongs to.
-    #[must_use]
-    pub fn owners(mut self, owners: bool) -> Self {
-        self.owners = owners;
-        self
-    }
-
-    /// Limits the number of vertices, paths or links.
-    #[must_use]
-    pub fn limit(mut self, limit: u64) -> Self {
-        self.limit = Some(limit);
-        self
-    }
-
-    /// Returns the vertices that the selection is linked to this many levels away.
-    #[must_use]
-    pub fn drill(mut self, levels: i32) -> Self {
-        self.drill = Some(levels);
-        self
-    }
-
     zvf_model::setters! {
         chunked_by: serde_json::Value,
+        chunks: into Vec<ChunkCoord>,
+        clip: Clip,
+        columns: Selection,
         counter_clockwise: bool,
+        drill: i32,
+        filter: Predicate,
+        geometry: into String,
+        groups: into Vec<u64>,
         keep_going: bool,
+        level: into LevelChoice,
+        limit: u64,
+        objects: into Vec<i64>,
         own_level: bool,
+        owners: bool,
         predicate_mode: Mode,
+        region: into Region,
         row_ids: bool,
-    }
-
-    /// Sets the name of an additional geometry of a composite store to read.
-    #[must_use]
-    pub fn geometry(mut self, name: impl Into<String>) -> Self {
-        self.geometry = Some(name.into());
-        self
+        shape: Shape,
     }
 
     /// Returns the treatment of what crosses the border. A level jump follows links of stored

@@ -110,25 +110,14 @@ impl ExportOptions {
     }
 
     zvf_model::setters! {
-        properties: Option<Vec<String>>,
-        sharded: bool,
+        layers: into Vec<LayerKind>,
         mesh_format: MeshFormat,
+        properties: Option<Vec<String>>,
+        /// Sets about how many bytes a shard has, so that tests write many shards of a small store.
+        #[doc(hidden)]
+        shard_bytes: u64,
+        sharded: bool,
         url: Option<String>,
-    }
-
-    /// Sets the layers.
-    #[must_use]
-    pub fn layers(mut self, layers: impl Into<Vec<LayerKind>>) -> Self {
-        self.layers = layers.into();
-        self
-    }
-
-    /// Sets about how many bytes a shard has, so that tests write many shards of a small store.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn shard_bytes(mut self, bytes: u64) -> Self {
-        self.shard_bytes = Some(bytes);
-        self
     }
 
     /// Returns the size of values from which the number of shards is chosen.

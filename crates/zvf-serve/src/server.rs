@@ -137,67 +137,17 @@ impl ServeOptions {
         Self::default()
     }
 
-    /// Sets the address on which the server listens.
-    #[must_use]
-    pub fn bind(mut self, address: SocketAddr) -> Self {
-        self.bind = address;
-        self
-    }
-
-    /// Sets the secret that the path of every request begins with.
-    #[must_use]
-    pub fn token(mut self, token: Option<String>) -> Self {
-        self.token = token;
-        self
-    }
-
-    /// Sets further names of this server.
-    #[must_use]
-    pub fn hosts(mut self, names: Vec<String>) -> Self {
-        self.hosts = names;
-        self
-    }
-
-    /// Sets further origins whose pages may read responses.
-    #[must_use]
-    pub fn origins(mut self, origins: Vec<String>) -> Self {
-        self.origins = origins;
-        self
-    }
-
-    /// Sets the address of the viewer that links lead to.
-    #[must_use]
-    pub fn viewer(mut self, address: impl Into<String>) -> Self {
-        self.viewer = address.into();
-        self
-    }
-
-    /// Sets the folder of the viewer that is served.
-    #[must_use]
-    pub fn client(mut self, folder: Option<PathBuf>) -> Self {
-        self.client = folder;
-        self
-    }
-
-    /// Sets the bytes of encoded skeletons and meshes that are kept.
-    #[must_use]
-    pub fn objects(mut self, bytes: usize) -> Self {
-        self.objects = bytes;
-        self
-    }
-
-    /// Sets the bytes of memory for the skeletons and meshes that are encoded at once.
-    #[must_use]
-    pub fn encoding(mut self, bytes: u64) -> Self {
-        self.encoding = bytes;
-        self
-    }
-
-    /// Sets the bytes of responses that are kept.
-    #[must_use]
-    pub fn cache(mut self, bytes: usize) -> Self {
-        self.cache = bytes;
-        self
+    zvf_model::setters! {
+        bind: SocketAddr,
+        cache: usize,
+        client: Option<PathBuf>,
+        coarse_cells: usize,
+        encoding: u64,
+        hosts: Vec<String>,
+        objects: usize,
+        origins: Vec<String>,
+        token: Option<String>,
+        viewer: into String,
     }
 
     /// Divides about this many bytes of memory among what is kept and what is encoded at once.
@@ -208,13 +158,6 @@ impl ServeOptions {
         self.coarse_cells = share(10);
         self.objects = share(4);
         self.encoding = bytes / 2;
-        self
-    }
-
-    /// Sets the bytes of memory for the annotations of all stores.
-    #[must_use]
-    pub fn coarse_cells(mut self, bytes: usize) -> Self {
-        self.coarse_cells = bytes;
         self
     }
 }

@@ -66,18 +66,9 @@ impl Finding {
         }
     }
 
-    /// Sets the location inside the node.
-    #[must_use]
-    pub fn location(mut self, location: impl Into<String>) -> Self {
-        self.location = Some(location.into());
-        self
-    }
-
-    /// Sets the edit that repairs the store.
-    #[must_use]
-    pub fn fix(mut self, fix: Fix) -> Self {
-        self.fix = Some(fix);
-        self
+    zvf_model::setters! {
+        fix: Fix,
+        location: into String,
     }
 
     /// Returns the code and path of the finding to resolve before this one can be repaired: that

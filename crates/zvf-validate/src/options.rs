@@ -17,8 +17,8 @@ pub struct ValidateOptions {
     pub depth: Depth,
     /// Maximum number of findings listed per rule; further ones are only counted. Default: 1000.
     pub max_findings_per_rule: usize,
-    /// Maximum number of stored bytes of cells read in one batch. While a batch is checked, the next
-    /// one is read. Default: 16 MiB.
+    /// Maximum number of stored bytes of cells read in one batch, which holds at least one chunk.
+    /// While a batch is checked, the next one is read. Default: 16 MiB.
     pub batch_bytes: u64,
 }
 
@@ -28,26 +28,10 @@ impl ValidateOptions {
         Self::default()
     }
 
-    /// Sets the deepest level of checks that runs.
-    #[must_use]
-    pub fn depth(mut self, depth: Depth) -> Self {
-        self.depth = depth;
-        self
-    }
-
-    /// Sets the maximum number of findings listed per rule.
-    #[must_use]
-    pub fn max_findings_per_rule(mut self, max: usize) -> Self {
-        self.max_findings_per_rule = max;
-        self
-    }
-
-    /// Sets the maximum number of stored bytes of cells read in one batch. A batch holds at least
-    /// one chunk.
-    #[must_use]
-    pub fn batch_bytes(mut self, bytes: u64) -> Self {
-        self.batch_bytes = bytes;
-        self
+    zvf_model::setters! {
+        batch_bytes: u64,
+        depth: Depth,
+        max_findings_per_rule: usize,
     }
 }
 

@@ -36,7 +36,6 @@ pub(crate) use rows::{TableKeys, write as write_table};
 
 use crate::{
     commit::{commit_or_abort, unfinished},
-    option_setters,
     stale::{coarser_levels, mark_stale},
     writer::{encode::group_bytes, or_changed},
 };
@@ -91,11 +90,10 @@ impl AttributeSpec {
         }
     }
 
-    option_setters!(progress);
-
     zvf_model::setters! {
         memory: u64,
         overwrite: bool,
+        progress: Progress,
         row_shape: Vec<u64>,
     }
 

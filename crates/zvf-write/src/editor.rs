@@ -185,28 +185,16 @@ impl Editor {
         })
     }
 
-    /// Sets how often a change is repeated after a conflict. Default: 16.
-    #[must_use]
-    pub fn retries(mut self, retries: usize) -> Self {
-        self.retries = retries;
-        self
-    }
-
-    /// Calls `check` with the expected size of added geometry, before anything is written. An error
-    /// ends the change with [`ErrorKind::Interrupted`](zvf_model::error_kind::ErrorKind::Interrupted). The store
-    /// keeps its chunk shape, so geometry of a larger scale may need very many chunks.
-    #[must_use]
-    pub fn check(mut self, check: PlanCheck) -> Self {
-        self.check = Some(check);
-        self
-    }
-
-    /// Sets the callback for progress: the number of cells read and objects written, and of those known
-    /// so far. Both start again when a change is repeated after a conflict.
-    #[must_use]
-    pub fn progress(mut self, progress: Progress) -> Self {
-        self.progress = Some(progress);
-        self
+    zvf_model::setters! {
+        /// Calls `check` with the expected size of added geometry, before anything is written. An error
+        /// ends the change with [`ErrorKind::Interrupted`](zvf_model::error_kind::ErrorKind::Interrupted). The store
+        /// keeps its chunk shape, so geometry of a larger scale may need very many chunks.
+        check: PlanCheck,
+        /// Sets the callback for progress: the number of cells read and objects written, and of those known
+        /// so far. Both start again when a change is repeated after a conflict.
+        progress: Progress,
+        /// Sets how often a change is repeated after a conflict. Default: 16.
+        retries: usize,
     }
 
     /// Opens the current state of the store.

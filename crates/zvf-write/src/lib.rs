@@ -21,7 +21,6 @@ pub mod editor;
 pub mod form;
 pub mod geometry;
 pub mod job;
-mod options;
 pub mod stale;
 pub mod task_runner;
 pub mod writer;

@@ -16,7 +16,6 @@ use zvf_store::{
 
 use crate::{
     commit::{commit_or_abort, unfinished},
-    option_setters,
     task_runner::TaskRunner,
 };
 
@@ -105,20 +104,15 @@ impl CreateOptions {
         Self::default()
     }
 
-    option_setters!(overwrite, progress, runner, node_copy, seal, open);
-
-    /// Sets the check of the expected size of the store.
-    #[must_use]
-    pub fn check(mut self, check: PlanCheck) -> Self {
-        self.check = Some(check);
-        self
-    }
-
-    /// Sets the maximum number of bytes of geometry held by [`create_from_source`].
-    #[must_use]
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.memory = Some(bytes);
-        self
+    zvf_model::setters! {
+        check: PlanCheck,
+        memory: u64,
+        node_copy: bool,
+        open: OpenOptions,
+        overwrite: bool,
+        progress: Progress,
+        runner: Arc<dyn TaskRunner>,
+        seal: bool,
     }
 }
 
