@@ -42,7 +42,7 @@ pub(crate) fn listed(check: bool) -> Result<Done> {
     let folder = workspace::root().join(FOLDER);
     fs::create_dir_all(&folder)?;
     let mut stale = Vec::new();
-    let mut missing = Vec::new();
+    let mut all = Vec::new();
     for package in metadata::published()? {
         let library = package["name"].as_str().context("a package has no name")?;
         if library == PROGRAM {
@@ -55,8 +55,8 @@ pub(crate) fn listed(check: bool) -> Result<Done> {
              own crate, or raise the limit of xtask/src/api.rs and say why",
             items.len()
         );
-        missing.extend(without_setters(&items));
         let list = items.join("\n") + "\n";
+        all.extend(items);
         let file = folder.join(format!("{library}.txt"));
         if fs::read_to_string(&file).unwrap_or_default() == list {
             continue;
@@ -66,10 +66,17 @@ pub(crate) fn listed(check: bool) -> Result<Done> {
             fs::write(&file, list)?;
         }
     }
+    let missing = without_setters(&all);
     ensure!(
         missing.is_empty(),
         "options without a setter: {}",
         missing.join(", ")
+    );
+    let untyped = with_json_values(&all);
+    ensure!(
+        untyped.is_empty(),
+        "items of {FACADE} with a type of serde_json instead of {FACADE}::Json: {}",
+        untyped.join(", ")
     );
     ensure!(
         !check || stale.is_empty(),
@@ -147,6 +154,25 @@ fn without_setters(items: &[String]) -> Vec<String> {
     fields.collect()
 }
 
+/// Returns the fields and functions of the façade, or of a type that it re-exports, whose types are of
+/// `serde_json`.
+fn with_json_values(items: &[String]) -> Vec<&str> {
+    let own = format!("{FACADE}::");
+    let exported: BTreeSet<&str> = items
+        .iter()
+        .filter_map(|item| item.strip_prefix("pub use ")?.strip_prefix(&own))
+        .filter_map(|path| path.rsplit("::").next())
+        .collect();
+    let of_json = items.iter().filter(|item| {
+        let path = item.split(['(', ' ']).find(|word| word.contains("::"));
+        let is_exported = path.is_some_and(|path| {
+            path.starts_with(&own) || path.split("::").any(|name| exported.contains(name))
+        });
+        item.starts_with("pub ") && item.contains("serde_json::") && is_exported
+    });
+    of_json.map(String::as_str).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +199,18 @@ mod tests {
             "pub fn z::OpenOptions::new() -> Self",
         ];
         assert_eq!(missing(&bare), ["z::OpenOptions::a"]);
+    }
+
+    #[test]
+    fn types_of_serde_json_are_found_behind_the_facade() {
+        let items = [
+            "pub use zvf::Query",
+            "pub z::Query::crs: core::option::Option<serde_json::value::Value>",
+            "pub fn zvf::plan(recipe: serde_json::value::Value)",
+            "pub fn z::Plan::from_json(json: &serde_json::value::Value) -> Self",
+            "impl core::convert::From<serde_json::value::Value> for z::Query",
+        ];
+        let items = items.map(str::to_owned);
+        assert_eq!(with_json_values(&items), [&items[1], &items[2]]);
     }
 }

@@ -164,7 +164,11 @@ fn check_columns(
     if design.profile != Profile::V09 && (design.directed || design.duplicate) {
         return Err(BuildError::LinkPolicy(design.profile.name()));
     }
-    if design.crs.as_ref().is_some_and(|crs| !crs.is_object()) {
+    if design
+        .crs
+        .as_ref()
+        .is_some_and(|crs| !crs.as_ref().is_object())
+    {
         return Err(BuildError::Crs);
     }
     let mut scopes = design.attribute_specs.keys();

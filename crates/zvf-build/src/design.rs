@@ -1,12 +1,10 @@
 //! Design of a new store: geometry kind, profile, chunks, compression and metadata.
 
-use std::collections::BTreeMap;
-
-use serde_json::{Map, Value};
 use zvf_format::numeric::Kind;
 use zvf_model::{
     draco::PositionBits,
     generation::Generation,
+    json::{Headers, Json},
     layout::{Layout, LevelKeys},
     level::LevelId,
     root::{AttributeDeclarations, WindingOrder},
@@ -226,7 +224,7 @@ pub struct Design {
     /// Axes; `None` gives spatial axes x, y, z, w and so on.
     pub axes: Option<Vec<AxisSpec>>,
     /// Coordinate reference system, stored without changes.
-    pub crs: Option<Value>,
+    pub crs: Option<Json>,
     /// Name of the collection.
     pub name: Option<String>,
     /// Units, descriptions and channel names of attributes.
@@ -234,7 +232,7 @@ pub struct Design {
     /// Parametric objects.
     pub parametric: Option<FormulaSet>,
     /// Headers of source files, by format.
-    pub headers: BTreeMap<String, Map<String, Value>>,
+    pub headers: Headers,
 }
 
 impl Design {
@@ -274,7 +272,7 @@ impl Design {
             name: None,
             attribute_specs: AttributeDeclarations::new(),
             parametric: None,
-            headers: BTreeMap::new(),
+            headers: Headers::default(),
         }
     }
 
@@ -285,13 +283,13 @@ impl Design {
         checksums: CellChecksums,
         chunk_shape: into Vec<f64>,
         compression: CellCompression,
-        crs: Value,
+        crs: into Json,
         directed: bool,
         draco: PositionBits,
         dtype: Kind,
         duplicate: bool,
         fragment_owners: bool,
-        headers: BTreeMap<String, Map<String, Value>>,
+        headers: Headers,
         name: into String,
         object_index: ManifestForm,
         out_of_bounds: OutOfBounds,

@@ -37,7 +37,7 @@ pub(crate) fn root(design: &Design, space: &SpatialLayout, axes: &[AxisSpec]) ->
         root.manifest_layout = Some(DENSE_LAYOUT.to_owned());
     }
     root.geometry_kinds = vec![Word::Known(design.kind)];
-    root.crs.clone_from(&design.crs);
+    root.crs = design.crs.clone().map(Value::from);
     root.links_convention = Some(Word::Known(LinksConvention::of(design.kind)));
     root.object_index_convention = Some(Word::Known(ObjectIndexConvention::Standard));
     root.cross_chunk_strategy = Some(Word::Known(CrossChunkStrategy::ExplicitLinks));

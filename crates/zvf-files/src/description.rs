@@ -74,7 +74,7 @@ impl FileDescription {
             design.axes = Some(self.axes.clone());
         }
         if design.crs.is_none() {
-            design.crs.clone_from(&self.crs);
+            design.crs = self.crs.clone().map(Into::into);
         }
         design.directed |= self.directed;
         if design.attribute_specs.is_empty() {
@@ -82,7 +82,7 @@ impl FileDescription {
         }
         if design.headers.is_empty() {
             let name = self.format.header_name().to_owned();
-            design.headers = BTreeMap::from([(name, self.header.clone())]);
+            design.headers = BTreeMap::from([(name, self.header.clone())]).into();
         }
     }
 }

@@ -31,6 +31,7 @@ use zvf_model::{
     fetch::{BoxFuture, FetchProblem},
     generation::Generation,
     grid::ChunkCoord,
+    json::Json,
     key::Key,
     level::LevelId,
     metadata::Attributes,
@@ -163,7 +164,7 @@ pub struct MigrateReport {
 
 impl MigrateReport {
     /// Returns the report as JSON.
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Json {
         let notes = |notes: &[MigrationNote]| {
             let notes = notes.iter().map(|note| {
                 let mut json = json!({"path": note.path, "what": note.what, "count": note.count});
@@ -185,6 +186,7 @@ impl MigrateReport {
             "repaired": notes(&self.repaired),
             "lost": notes(&self.lost),
         })
+        .into()
     }
 }
 

@@ -19,7 +19,7 @@
 //! | a copy of all nodes, for remote readers | attribute `zvf_nodes` of the root | [`node_copy`] |
 //! | levels that no longer match a finer one | attributes `zvf_stale_levels`, `zvf_stale_chunks` of the root | [`stale_levels`] |
 //!
-//! [`fetch`] is the port through which plans read.
+//! [`fetch`] is the port through which plans read. [`json`] has JSON that is kept or returned as it is.
 //!
 //! # Strict and lenient
 //!
@@ -71,6 +71,7 @@ pub mod fetch;
 pub mod generation;
 pub mod geometry_kind;
 pub mod grid;
+pub mod json;
 pub mod key;
 pub mod layout;
 pub mod level;

@@ -326,7 +326,7 @@ pub(crate) fn design(
         design.axes = Some(axes.collect());
     }
     if let Some(crs) = given.take("crs") {
-        design.crs = Some(json(&crs)?);
+        design.crs = Some(json(&crs)?.into());
     }
     design.name = given.get("name")?;
     if let Some(name) = given.get::<String>("dtype")? {

@@ -57,8 +57,9 @@ impl PyTaskPlan {
         found.set_item("store", self.plan.store())?;
         found.set_item("level", self.plan.level())?;
         found.set_item("tasks", self.plan.tasks())?;
-        let report = self.plan.report().map(serde_json::Value::Object);
-        let report = report.map(|report| from_json(py, &report)).transpose()?;
+        let report = self.plan.report();
+        let report = report.map(|report| from_json(py, report.as_ref()));
+        let report = report.transpose()?;
         found.set_item("report", report)?;
         Ok(found)
     }

@@ -28,7 +28,7 @@ pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
         query.filter = Some(parsed?);
     }
     if let Some(value) = given.take("chunked_by") {
-        query.chunked_by = Some(json(&value)?);
+        query.chunked_by = Some(json(&value)?.into());
     }
     if let Some(names) = given.take("select") {
         query.columns = selection(&names)?;

@@ -82,7 +82,7 @@ pub(crate) fn plan(
     let path = std::path::absolute(volume.extract::<PathBuf>()?)?;
     let mut recipe = SampleRecipe::new(path.display().to_string(), arguments.options);
     recipe.dataset = arguments.dataset;
-    let (recipe, open) = (recipe.to_json(), dataset.options());
+    let (recipe, open) = (recipe.to_json().into(), dataset.options());
     let address = dataset.address();
     match arguments.reduction {
         None => engine::run(
@@ -103,7 +103,7 @@ pub(crate) fn run_task(
     index: usize,
     open: &OpenOptions,
 ) -> PyResult<bool> {
-    let recipe = SampleRecipe::from_json(plan.recipe()).ok_or_else(|| {
+    let recipe = SampleRecipe::from_json(plan.recipe().as_ref()).ok_or_else(|| {
         PyValueError::new_err(
             "the plan does not sample a volume; run it in the program that made it",
         )

@@ -1,7 +1,7 @@
 //! The request of a query.
 
 use zvf_catalog::Selection;
-use zvf_model::{grid::ChunkCoord, level::LevelId};
+use zvf_model::{grid::ChunkCoord, json::Json, level::LevelId};
 
 use crate::{
     geometry::{Bbox, Mode, Position, Sphere},
@@ -79,7 +79,7 @@ pub struct Query {
     /// The predicate on attributes.
     pub filter: Option<Predicate>,
     /// The value of the attribute by which the level is chunked.
-    pub chunked_by: Option<serde_json::Value>,
+    pub chunked_by: Option<Json>,
     /// The attributes to read.
     pub columns: Selection,
     /// Returns the object of each vertex. This reads all manifests if vertices are selected by
@@ -292,7 +292,7 @@ impl Query {
     }
 
     zvf_model::setters! {
-        chunked_by: serde_json::Value,
+        chunked_by: into Json,
         chunks: into Vec<ChunkCoord>,
         clip: Clip,
         columns: Selection,

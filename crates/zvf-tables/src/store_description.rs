@@ -196,7 +196,7 @@ impl StoreDescription {
             design.axes = Some(self.axes.clone());
         }
         if design.crs.is_none() {
-            design.crs.clone_from(&self.crs);
+            design.crs = self.crs.clone().map(Into::into);
         }
         if design.name.is_none() {
             design.name.clone_from(&self.name);
@@ -205,7 +205,7 @@ impl StoreDescription {
             design.winding = self.winding;
         }
         if design.headers.is_empty() {
-            design.headers.clone_from(&self.headers);
+            design.headers = self.headers.clone().into();
         }
         for (scope, attributes) in &self.attributes {
             let declared = design.attribute_specs.entry(scope.clone()).or_default();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use zvf_model::{base64, key::Key};
+use zvf_model::{base64, json::Json, key::Key};
 
 use self::withheld::WithheldFix;
 use crate::rule::{Rule, Severity};
@@ -224,7 +224,7 @@ impl ValidationReport {
     }
 
     /// Returns the report as JSON.
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Json {
         let findings = self.findings.iter().map(Finding::to_json);
         json!({
             "findings": findings.collect::<Vec<Value>>(),
@@ -232,11 +232,13 @@ impl ValidationReport {
             "bytes": self.bytes,
             "cells": self.cells,
         })
+        .into()
     }
 
     /// Parses the output of [`to_json`](Self::to_json); `None` for anything else, and for rules that
     /// this version does not have.
-    pub fn from_json(json: &Value) -> Option<Self> {
+    pub fn from_json(json: &Json) -> Option<Self> {
+        let json: &Value = json.as_ref();
         let findings = json.get("findings")?.as_array()?.iter();
         let unlisted = json
             .get("unlisted")?

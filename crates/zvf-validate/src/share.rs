@@ -99,7 +99,7 @@ impl ShareReport {
                 let found = if is_plain {
                     json!([found.cells, found.bytes])
                 } else {
-                    found.to_json()
+                    found.to_json().into()
                 };
                 json!([chunk.coords(), checked.outcome, found])
             });
@@ -123,7 +123,7 @@ impl ShareReport {
                     .map(Value::as_i64)
                     .collect::<Option<_>>()?;
                 let found = match found.as_array().map(Vec::as_slice) {
-                    None => ValidationReport::from_json(found)?,
+                    None => ValidationReport::from_json(&found.clone().into())?,
                     Some([cells, bytes]) => ValidationReport {
                         cells: cells.as_u64()?,
                         bytes: bytes.as_u64()?,

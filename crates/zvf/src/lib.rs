@@ -76,6 +76,7 @@ pub use zvf_model::{
     error_kind::ErrorKind,
     generation::Generation,
     geometry_kind::GeometryKind,
+    json::{HeaderError, Headers, Json, JsonError},
     level::LevelId,
     root::{AttributeDeclarations, CrossLevel, WindingOrder},
     word::Word,

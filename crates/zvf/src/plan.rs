@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use zvf_dataset::TaskPlanError;
+use zvf_model::json::Json;
 use zvf_store::OpenOptions;
 
 use crate::plan_file::{PlanError, PlanFile};
@@ -50,7 +51,7 @@ pub struct Plan<W> {
     pub(crate) store: String,
     pub(crate) id: String,
     pub(crate) tasks: usize,
-    pub(crate) committed: Option<Value>,
+    pub(crate) committed: Option<Json>,
     pub(crate) work: W,
 }
 
@@ -71,13 +72,13 @@ pub trait Work: Clone + 'static {
     fn has_job(job: &str) -> bool;
 
     /// Returns the members of the file of a plan beside those of [`Plan`], with `job`.
-    fn to_json(&self) -> Value;
+    fn to_json(&self) -> Json;
 
     /// Parses the file of a plan.
-    fn from_json(json: &Value) -> Option<Self>;
+    fn from_json(json: &Json) -> Option<Self>;
 
     /// Parses the report of a commit.
-    fn report(json: &Value) -> Option<Self::Report>;
+    fn report(json: &Json) -> Option<Self::Report>;
 
     /// Returns the address that errors of the plan name.
     fn place(plan: &Plan<Self>) -> &str {
@@ -105,7 +106,7 @@ pub trait Work: Clone + 'static {
         plan: &Plan<Self>,
         input: Self::Input,
         open: &OpenOptions,
-    ) -> impl Future<Output = Result<Value, Self::Error>>;
+    ) -> impl Future<Output = Result<Json, Self::Error>>;
 
     /// Deletes what the tasks of a committed plan shared.
     fn clean(
@@ -200,7 +201,7 @@ impl<W: Work> Plan<W> {
     }
 
     /// Returns the plan as JSON.
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Json {
         let mut json = json!({
             "zvf_task_plan": W::VERSION,
             "store": self.store,
@@ -208,10 +209,10 @@ impl<W: Work> Plan<W> {
             "tasks": self.tasks,
             "committed": self.committed,
         });
-        if let (Value::Object(all), Value::Object(own)) = (&mut json, self.work.to_json()) {
+        if let (Value::Object(all), Value::Object(own)) = (&mut json, self.work.to_json().into()) {
             all.extend(own);
         }
-        json
+        json.into()
     }
 
     /// Parses the output of [`to_json`](Self::to_json).
@@ -219,13 +220,13 @@ impl<W: Work> Plan<W> {
     /// # Errors
     ///
     /// [`TaskPlanError::Invalid`].
-    pub fn from_json(json: &Value) -> Result<Self, TaskPlanError> {
+    pub fn from_json(json: &Json) -> Result<Self, TaskPlanError> {
         Self::of_work(json)?.ok_or(TaskPlanError::Invalid)
     }
 
     /// Parses a plan; `None` for the plan of other work.
-    fn of_work(json: &Value) -> Result<Option<Self>, TaskPlanError> {
-        match json.get("job").and_then(Value::as_str) {
+    fn of_work(json: &Json) -> Result<Option<Self>, TaskPlanError> {
+        match json.as_ref().get("job").and_then(Value::as_str) {
             Some(job) if W::has_job(job) => parse(json).map(Some).ok_or(TaskPlanError::Invalid),
             Some(_) => Ok(None),
             None => Err(TaskPlanError::Invalid),
@@ -399,18 +400,20 @@ impl<W: Work> Plan<W> {
     }
 }
 
-fn parse<W: Work>(json: &Value) -> Option<Plan<W>> {
+fn parse<W: Work>(document: &Json) -> Option<Plan<W>> {
+    let json: &Value = document.as_ref();
     if json.get("zvf_task_plan")?.as_u64()? != W::VERSION {
         return None;
     }
     let text = |member: &str| json.get(member)?.as_str().map(str::to_owned);
     let tasks = usize::try_from(json.get("tasks")?.as_u64()?).ok()?;
     let committed = json.get("committed").filter(|report| !report.is_null());
-    if let Some(report) = committed {
+    let committed = committed.cloned().map(Json::from);
+    if let Some(report) = &committed {
         W::report(report)?;
     }
     Some(Plan {
-        committed: committed.cloned(),
-        ..Plan::new(text("store")?, text("id")?, tasks, W::from_json(json)?)
+        committed,
+        ..Plan::new(text("store")?, text("id")?, tasks, W::from_json(document)?)
     })
 }

@@ -1,8 +1,7 @@
 //! The file of a plan, on disk or in any store.
 
-use serde_json::Value;
 use zvf_dataset::{Error, Failure, TaskPlanError};
-use zvf_model::key::Key;
+use zvf_model::{json::Json, key::Key};
 use zvf_store::{OpenError, OpenOptions, Read, ReadError, Store, WriteError, absolute_address};
 
 /// An error of the file of a [plan](crate::Plan), before it is that of its work.
@@ -68,7 +67,7 @@ impl<'a> PlanFile<'a> {
         store.map_err(|error| self.error(PlanCause::Open(error)))
     }
 
-    pub(crate) async fn read(&self, open: &OpenOptions) -> Result<Value, PlanError> {
+    pub(crate) async fn read(&self, open: &OpenOptions) -> Result<Json, PlanError> {
         let store = open.open(&self.folder).map_err(|error| match error {
             OpenError::NotFound(_) => self.error(PlanCause::Problem(TaskPlanError::Absent)),
             error => self.error(PlanCause::Open(error)),
@@ -82,7 +81,7 @@ impl<'a> PlanFile<'a> {
         serde_json::from_slice(&bytes).map_err(|_| problem(TaskPlanError::Invalid))
     }
 
-    pub(crate) async fn write(&self, json: &Value, open: &OpenOptions) -> Result<(), PlanError> {
+    pub(crate) async fn write(&self, json: &Json, open: &OpenOptions) -> Result<(), PlanError> {
         let bytes = format!("{json:#}\n").into();
         let store = self.create_folder(open)?;
         let put = store.put_many(vec![(self.name.clone(), bytes)]).await;

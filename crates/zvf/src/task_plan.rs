@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use zvf_build::{Design, Geometry};
 use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed};
 #[cfg(feature = "migrate")]
 use zvf_migrate::{MigrateOptions, tasks as migration};
-use zvf_model::fetch::BoxFuture;
+use zvf_model::{fetch::BoxFuture, json::Json};
 use zvf_pyramid::{PyramidOptions, tasks as level_tasks};
 use zvf_store::{CreateError, OpenOptions, Store, absolute_address};
 use zvf_write::{
@@ -125,7 +125,7 @@ pub struct StoreWork {
     /// Level that is built.
     level: Option<u32>,
     /// Description of the function of an attribute, for the program that runs the tasks.
-    recipe: Value,
+    recipe: Json,
     /// Number of parts of the phase.
     parts: usize,
     /// Number of tasks of the last phase.
@@ -288,7 +288,7 @@ pub async fn plan_pyramid(
             let (id, parts) = (String::new(), 0);
             let nothing = PlannedJob { id, parts };
             let mut plan = planned_work(TaskKind::Pyramid, address, nothing, 0);
-            plan.committed = Some(json!({}));
+            plan.committed = Some(json!({}).into());
             return Ok(plan);
         };
         let mut plan = planned_work(TaskKind::Pyramid, address, planned, count);
@@ -317,10 +317,11 @@ pub async fn plan_pyramid(
 /// # zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
 /// let height = AttributeSpec::new("height", Kind::Float64);
 /// let open = OpenOptions::default();
-/// let recipe = serde_json::json!({"axis": 1});
+/// let recipe = serde_json::json!({"axis": 1}).into();
 /// let plan = plan_vertex_attribute(address, &height, recipe, &open, &Default::default()).await?;
 ///
-/// let axis = plan.recipe()["axis"].as_u64().map_or(0, |axis| axis as usize);
+/// let recipe: &serde_json::Value = plan.recipe().as_ref();
+/// let axis = recipe["axis"].as_u64().map_or(0, |axis| axis as usize);
 /// let of_each = Arc::new(move |positions: &[f64]| {
 ///     let rows = positions.chunks_exact(3);
 ///     Ok(rows.flat_map(|row| row[axis].to_le_bytes()).collect())
@@ -330,7 +331,8 @@ pub async fn plan_pyramid(
 /// }
 /// let plan = plan.commit_in_memory(&open).await?;
 /// plan.clean(&open).await?;
-/// assert_eq!(plan.report().and_then(|report| report["vertices"].as_u64()), Some(1000));
+/// let report = plan.report().map(serde_json::Value::from).unwrap_or_default();
+/// assert_eq!(report["vertices"], 1000);
 /// # Ok(()) }
 /// ```
 ///
@@ -340,7 +342,7 @@ pub async fn plan_pyramid(
 pub async fn plan_vertex_attribute(
     address: &str,
     spec: &AttributeSpec,
-    recipe: Value,
+    recipe: Json,
     open: &OpenOptions,
     tasks: &TaskPlanOptions,
 ) -> Result<TaskPlan, Error> {
@@ -358,7 +360,7 @@ pub async fn plan_object_attribute(
     address: &str,
     spec: &AttributeSpec,
     reduction: ObjectReduction,
-    recipe: Value,
+    recipe: Json,
     open: &OpenOptions,
     tasks: &TaskPlanOptions,
 ) -> Result<TaskPlan, Error> {
@@ -373,7 +375,7 @@ async fn plan_attribute(
     address: &str,
     spec: &AttributeSpec,
     reduction: Option<ObjectReduction>,
-    recipe: Value,
+    recipe: Json,
     open: &OpenOptions,
     tasks: &TaskPlanOptions,
 ) -> Result<TaskPlan, Failure> {
@@ -418,7 +420,7 @@ fn planned_work(kind: TaskKind, store: String, planned: PlannedJob, tasks: usize
         kind,
         phase: TaskPhase::Write,
         level: None,
-        recipe: Value::Null,
+        recipe: Json::default(),
         parts: planned.parts,
         writers: tasks,
     };
@@ -438,7 +440,7 @@ impl TaskPlan {
 
     /// Returns the description that [`plan_vertex_attribute`] or [`plan_object_attribute`] was
     /// given; null for other plans.
-    pub fn recipe(&self) -> &Value {
+    pub fn recipe(&self) -> &Json {
         &self.work.recipe
     }
 
@@ -620,14 +622,14 @@ impl Work for StoreWork {
     /// which the [recipe](TaskPlan::recipe) describes.
     type Input = Option<Arc<VertexFn>>;
     /// Counts; empty if the process that published the result died before it wrote the plan.
-    type Report = Map<String, Value>;
+    type Report = Json;
     const VERSION: u64 = 3;
 
     fn has_job(job: &str) -> bool {
         TaskKind::ALL.iter().any(|kind| kind.name() == job)
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self) -> Json {
         json!({
             "job": self.kind.name(),
             "level": self.level,
@@ -636,9 +638,11 @@ impl Work for StoreWork {
             "phase": self.phase.name(),
             "writers": self.writers,
         })
+        .into()
     }
 
-    fn from_json(json: &Value) -> Option<Self> {
+    fn from_json(json: &Json) -> Option<Self> {
+        let json: &Value = json.as_ref();
         let count = |member: &str| usize::try_from(json[member].as_u64()?).ok();
         let kind = json["job"].as_str()?;
         let mut kinds = TaskKind::ALL.iter().copied();
@@ -654,14 +658,14 @@ impl Work for StoreWork {
                 Value::Null => None,
                 level => Some(u32::try_from(level.as_u64()?).ok()?),
             },
-            recipe: json["recipe"].clone(),
+            recipe: json["recipe"].clone().into(),
             parts,
             writers: count("writers")?,
         })
     }
 
-    fn report(json: &Value) -> Option<Self::Report> {
-        json.as_object().cloned()
+    fn report(json: &Json) -> Option<Json> {
+        json.as_ref().is_object().then(|| json.clone())
     }
 
     async fn missing(plan: &TaskPlan, open: &OpenOptions) -> Result<Vec<usize>, Error> {
@@ -706,16 +710,16 @@ impl Work for StoreWork {
         Ok(true)
     }
 
-    async fn publish(plan: &TaskPlan, _: Self::Input, open: &OpenOptions) -> Result<Value, Error> {
+    async fn publish(plan: &TaskPlan, _: Self::Input, open: &OpenOptions) -> Result<Json, Error> {
         if plan.work.phase != TaskPhase::Write {
             return Err(plan.wrong_phase().into());
         }
         let (store, id) = (&plan.open(open)?, &plan.id);
         plan.check_missing(plan.missing_tasks(store).await?, plan.tasks)?;
         if plan.is_published(store).await? {
-            return Ok(json!({}));
+            return Ok(json!({}).into());
         }
-        Ok(match plan.work.kind {
+        let report = match plan.work.kind {
             TaskKind::Create => {
                 let written = Box::pin(creation::commit(store, id)).await?;
                 json!({
@@ -748,10 +752,12 @@ impl Work for StoreWork {
                 })
             }
             #[cfg(feature = "migrate")]
-            TaskKind::Migrate => Box::pin(migration::commit(store, id, open))
-                .await?
-                .to_json(),
-        })
+            TaskKind::Migrate => {
+                let migrated = Box::pin(migration::commit(store, id, open)).await?;
+                return Ok(migrated.to_json());
+            }
+        };
+        Ok(report.into())
     }
 
     async fn clean(plan: &TaskPlan, open: &OpenOptions) -> Result<(), Error> {

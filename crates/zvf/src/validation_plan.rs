@@ -15,6 +15,7 @@ use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed, nodes};
 use zvf_model::{
     base64,
     fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched, Port},
+    json::Json,
     key::Key,
     zarr::{Array, Node},
 };
@@ -141,16 +142,18 @@ impl Work for ValidationWork {
         job == JOB
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self) -> Json {
         json!({
             "job": JOB,
             "depth": self.depth.number(),
             "limit": self.limit,
             "anonymous": self.anonymous,
         })
+        .into()
     }
 
-    fn from_json(json: &Value) -> Option<Self> {
+    fn from_json(json: &Json) -> Option<Self> {
+        let json: &Value = json.as_ref();
         let depth = json.get("depth")?.as_u64()?;
         let mut depths = Depth::ALL.into_iter();
         (json.get("tasks")?.as_u64()? > 0).then_some(())?;
@@ -164,7 +167,7 @@ impl Work for ValidationWork {
         })
     }
 
-    fn report(json: &Value) -> Option<ValidationReport> {
+    fn report(json: &Json) -> Option<ValidationReport> {
         ValidationReport::from_json(json)
     }
 
@@ -191,7 +194,7 @@ impl Work for ValidationWork {
         plan: &ValidationPlan,
         limit: Self::Input,
         open: &OpenOptions,
-    ) -> Result<Value, Error> {
+    ) -> Result<Json, Error> {
         plan.check_missing(Self::missing(plan, open).await?, plan.tasks)?;
         Ok(plan.join(limit, open).await?.to_json())
     }

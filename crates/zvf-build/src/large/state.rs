@@ -7,9 +7,9 @@
 //! ...  tables, as `spill` encodes a batch
 //! ```
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use zvf_format::numeric::Kind;
-use zvf_model::{draco::PositionBits, root::WindingOrder};
+use zvf_model::{draco::PositionBits, json::Json, root::WindingOrder};
 
 use crate::{
     CellCompression,
@@ -193,7 +193,7 @@ pub fn design_to_json(design: &Design) -> Value {
         "crs": design.crs.as_ref().map(|crs| json!([crs])),
         "name": design.name,
         "parametric": parametric,
-        "headers": design.headers,
+        "headers": design.headers.as_ref(),
         "attribute_specs": design.attribute_specs,
     })
 }
@@ -258,12 +258,12 @@ fn read_design(json: &Value) -> Option<Design> {
         _ => return None,
     };
     design.axes = optional(&json["axes"], read_axes)?;
-    design.crs = optional(&json["crs"], |crs| crs.get(0).cloned())?;
+    design.crs = optional(&json["crs"], |crs| crs.get(0).cloned().map(Json::from))?;
     design.name = optional(&json["name"], |name| name.as_str().map(str::to_owned))?;
     design.parametric = optional(&json["parametric"], formulas)?;
     for (format, header) in json["headers"].as_object()? {
-        let header: &Map<String, Value> = header.as_object()?;
-        design.headers.insert(format.clone(), header.clone());
+        let header = header.clone().into();
+        design.headers.insert(format, header).ok()?;
     }
     design.attribute_specs = serde_json::from_value(json["attribute_specs"].clone()).ok()?;
     Some(design)

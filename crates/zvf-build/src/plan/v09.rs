@@ -240,7 +240,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
 /// Writes the headers of files in other formats.
 pub(super) fn headers(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
     let layout = plan.keys().layout;
-    for (format, header) in &plan.design.headers {
+    for (format, header) in plan.design.headers.as_ref() {
         let key = layout.root_node(&RootArrayRole::Header(format))?;
         outputs.push(Output::group(key, header.clone()));
     }

@@ -183,7 +183,7 @@ pub(crate) async fn plan(
     let (mut sampling, _) = Sampling::of(args).await?;
     sampling.recipe.volume = absolute(&args.volume)?;
     let (spec, open) = (sampling.spec(args), OpenOptions::default());
-    let recipe = sampling.recipe.to_json();
+    let recipe = sampling.recipe.to_json().into();
     let planned = match args.reduce {
         None => plan_vertex_attribute(&args.store, &spec, recipe, &open, tasks).await,
         Some(ReductionArg(reduction)) => {
@@ -200,7 +200,7 @@ pub(crate) async fn run_task(
     index: usize,
     open: &OpenOptions,
 ) -> Result<Option<u64>, Box<dyn Error>> {
-    let recipe = SampleRecipe::from_json(plan.recipe())
+    let recipe = SampleRecipe::from_json(plan.recipe().as_ref())
         .ok_or("its values are not sampled from a volume; run it in its program")?;
     let memory = MemoryArgs::of(recipe.options.budget);
     let array = dense::open(Path::new(&recipe.volume), recipe.dataset.as_deref(), memory)?;

@@ -369,7 +369,7 @@ async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>
         AnyPlan::Store(_) => {
             let plan = TaskPlan::commit(address, &open).await?;
             let mut text = format!("{}: committed", plan.store());
-            let counts = plan.report().unwrap_or_default();
+            let counts = plan.report().map_or_else(|| json!({}), Value::from);
             for (name, noun, nouns) in [
                 ("vertices", "vertex", "vertices"),
                 ("chunks", "chunk", "chunks"),
@@ -378,7 +378,6 @@ async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>
                     text = format!("{text}, {}", count_noun(count, noun, nouns));
                 }
             }
-            let counts = Value::Object(counts);
             let notes = migrate::notes(&counts);
             let mut report = AnyPlan::Store(plan).described(address);
             report["report"] = counts;

@@ -175,7 +175,7 @@ fn attributes_are_filtered_and_selected() {
     assert_eq!(query(&[]).columns, Selection::All);
     assert!(refused(&["--select", "a,,b"]).contains("between two commas"));
     let found = query(&["--chunked-by", "-3"]);
-    assert_eq!(found.chunked_by, Some(serde_json::json!(-3)));
+    assert_eq!(found.chunked_by, Some((-3).into()));
 }
 
 #[test]

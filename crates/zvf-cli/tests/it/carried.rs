@@ -109,13 +109,10 @@ fn design(kind: GeometryKind) -> Design {
         axis("north", "space", None),
         axis("t", "time", Some("second")),
     ]);
-    design.crs = Some(json!({"type": "EPSG", "code": 25832, "note": "σ"}));
+    design.crs = Some(json!({"type": "EPSG", "code": 25832, "note": "σ"}).into());
     design.name = Some("Präparat 7".to_owned());
-    let header = json!({"dimensions": [2, 3], "voxel_order": "RAS"})
-        .as_object()
-        .unwrap()
-        .clone();
-    design.headers.insert("trk".to_owned(), header);
+    let header = json!({"dimensions": [2, 3], "voxel_order": "RAS"});
+    design.headers.insert("trk", header.into()).unwrap();
     for (scope, name, spec) in [
         (
             "vertex",

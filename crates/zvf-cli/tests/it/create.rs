@@ -128,7 +128,7 @@ fn options_set_the_design() {
         axis("t", "second", "time"),
     ];
     expected.axes = Some(axes);
-    expected.crs = Some(json!({ "a": 1 }));
+    expected.crs = Some(json!({ "a": 1 }).into());
     expected.name = Some("tracts".to_owned());
     assert_eq!(found, expected);
     assert_eq!(design(&["--shard"]).sharding, ShardingPolicy::Auto);

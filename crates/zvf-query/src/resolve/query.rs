@@ -380,7 +380,7 @@ impl LevelQuery<'_> {
             (None, _) => None,
             (Some(_), None) => return Err(QueryError::NotChunked(self.level.id())),
             (Some(value), Some(chunking)) => {
-                let index = chunking.index_of(value);
+                let index = chunking.index_of(value.as_ref());
                 // No chunk has a value that is not listed.
                 Some(
                     index

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use zvf::{Dataset, Plan, TaskPlanError, TaskPlanOptions, Work};
+use zvf::{Dataset, Json, Plan, TaskPlanError, TaskPlanOptions, Work};
 use zvf_model::key::Key;
 use zvf_store::{Follow, OpenOptions, absolute_address};
 
@@ -302,16 +302,18 @@ impl Work for ExportWork {
         job == JOB
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self) -> Json {
         json!({
             "job": JOB,
             "target": self.target,
             "anonymous": self.anonymous,
             "url": self.url,
         })
+        .into()
     }
 
-    fn from_json(json: &Value) -> Option<Self> {
+    fn from_json(json: &Json) -> Option<Self> {
+        let json: &Value = json.as_ref();
         // The identifier is a part of paths.
         let id = json.get("id")?.as_str()?;
         let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -326,8 +328,8 @@ impl Work for ExportWork {
         })
     }
 
-    fn report(json: &Value) -> Option<ExportReport> {
-        ExportReport::from_json(json)
+    fn report(json: &Json) -> Option<ExportReport> {
+        ExportReport::from_json(json.as_ref())
     }
 
     fn place(plan: &ExportPlan) -> &str {
@@ -389,7 +391,7 @@ impl Work for ExportWork {
         plan: &ExportPlan,
         _: Self::Input,
         open: &OpenOptions,
-    ) -> Result<Value, ExportError> {
+    ) -> Result<Json, ExportError> {
         let (job, place) = Self::job(plan).await?;
         let report = job.find(REPORT).await?;
         let report = report
@@ -400,7 +402,7 @@ impl Work for ExportWork {
             })
             .transpose()?;
         if let (Place::Published, Some(report)) = (place, &report) {
-            return Ok(report.clone());
+            return Ok(report.clone().into());
         }
         let planned = PlannedExport::read(&job).await?;
         let missing = missing_tasks(&planned, &job).await?;
@@ -428,7 +430,7 @@ impl Work for ExportWork {
             }
         };
         job.publish(documents, &complete.files).await?;
-        Ok(report)
+        Ok(report.into())
     }
 
     async fn clean(plan: &ExportPlan, _: &OpenOptions) -> Result<(), ExportError> {

@@ -390,7 +390,7 @@ impl GeometryInput {
             design.axes = Some(names.iter().map(AxisSpec::new).collect());
         }
         if design.crs.is_none() {
-            design.crs.clone_from(&self.crs);
+            design.crs = self.crs.clone().map(Into::into);
         }
     }
 

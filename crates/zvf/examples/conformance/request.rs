@@ -28,7 +28,7 @@ impl Request {
             // A box excludes links to vertices outside it.
             let mut query = query.shape(shape(fields)?).mode(Mode::Within);
             let mut values = fields["chunked_by"].as_object().into_iter().flatten();
-            query.chunked_by = values.next().map(|(_, value)| value.clone());
+            query.chunked_by = values.next().map(|(_, value)| value.clone().into());
             Ok(query)
         };
         let kind = match fields["kind"].as_str() {

@@ -65,7 +65,7 @@ fn assert_equal(one: &Path, other: &Path, about: &str) {
 /// Returns a plan as another process reads it.
 fn again(plan: &TaskPlan) -> TaskPlan {
     let text = plan.to_json().to_string();
-    TaskPlan::from_json(&serde_json::from_str(&text).unwrap()).unwrap()
+    TaskPlan::from_json(&text.parse().unwrap()).unwrap()
 }
 
 fn tasks(count: usize) -> TaskPlanOptions {

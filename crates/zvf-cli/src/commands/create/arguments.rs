@@ -384,7 +384,7 @@ impl CreateArgs {
         design.out_of_bounds = self.input.options.out_of_bounds;
         design.purpose = self.purpose;
         design.axes = self.axes.clone().map(|axes| axes.0);
-        design.crs.clone_from(&self.crs);
+        design.crs = self.crs.clone().map(Into::into);
         design.name.clone_from(&self.name);
         Ok(design)
     }

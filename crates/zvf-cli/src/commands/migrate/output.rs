@@ -23,7 +23,7 @@ impl MigrateOutput {
 
     /// Returns one JSON object.
     pub fn object(&self) -> Value {
-        self.migrated.to_json()
+        self.migrated.to_json().into()
     }
 
     /// Returns text.

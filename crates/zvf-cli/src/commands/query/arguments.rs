@@ -179,7 +179,11 @@ impl QueryArgs {
             }
             query.clip = Clip::Drop;
         }
-        query.chunked_by = self.chunked_by.as_deref().map(values::chunked_by);
+        query.chunked_by = self
+            .chunked_by
+            .as_deref()
+            .map(values::chunked_by)
+            .map(Into::into);
         query.columns = self.select.clone().unwrap_or_default();
         query.owners = !self.no_objects;
         query.row_ids = self.row_ids;

@@ -85,7 +85,7 @@ impl Call {
         }
         if let Some(filter) = self.args.get("attribute_filter") {
             let mut values = filter.as_object().unwrap().values();
-            query.chunked_by = values.next().cloned();
+            query.chunked_by = values.next().cloned().map(Into::into);
             assert!(values.next().is_none());
         }
         query

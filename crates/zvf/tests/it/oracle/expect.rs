@@ -138,7 +138,7 @@ impl Selected<'_> {
         });
         let value = self.query.chunked_by.as_ref().is_none_or(|value| {
             let (_, values) = self.truth.chunked_by.as_ref().unwrap();
-            let at = values.iter().position(|known| *value == *known);
+            let at = values.iter().position(|known| *value == (*known).into());
             at.and_then(|at| i64::try_from(at).ok()) == chunk.first().copied()
         });
         listed && value

@@ -5,9 +5,9 @@ use std::{path::Path, sync::Arc};
 use futures_util::future::join;
 use serde_json::json;
 use zvf::{
-    AttributeSpec, CreateOptions, Design, Error, ErrorKind, Geometry, GeometryKind, NumericColumn,
-    ObjectReduction, OpenOptions, Profile, StateError, TaskPlan, TaskPlanError, VertexFn,
-    numeric::Kind, plan_object_attribute, plan_vertex_attribute,
+    AttributeSpec, CreateOptions, Design, Error, ErrorKind, Geometry, GeometryKind, Json,
+    NumericColumn, ObjectReduction, OpenOptions, Profile, StateError, TaskPlan, TaskPlanError,
+    VertexFn, numeric::Kind, plan_object_attribute, plan_vertex_attribute,
 };
 
 use super::{again, assert_equal, tasks, text};
@@ -48,7 +48,7 @@ async fn plan(
     rule: Option<ObjectReduction>,
     count: usize,
 ) -> TaskPlan {
-    let (store, open, recipe) = (text(store), OpenOptions::default(), json!({"n": 1}));
+    let (store, open, recipe) = (text(store), OpenOptions::default(), json!({"n": 1}).into());
     let planned = match rule {
         None => plan_vertex_attribute(&store, spec, recipe, &open, &tasks(count)).await,
         Some(rule) => plan_object_attribute(&store, spec, rule, recipe, &open, &tasks(count)).await,
@@ -61,7 +61,7 @@ async fn finish(plan: &TaskPlan, axes: usize) {
     let open = OpenOptions::default();
     for task in (0..plan.tasks()).rev() {
         let other = again(plan);
-        assert_eq!(other.recipe(), &json!({"n": 1}));
+        assert_eq!(other.recipe(), &json!({"n": 1}).into());
         let ran = join(
             plan.run_with(task, Some(values(axes)), &open),
             other.run_with(task, Some(values(axes)), &open),
@@ -191,7 +191,7 @@ fn plans_of_attributes_are_checked() {
         let outdated = second.commit_in_memory(&open).await;
         assert_eq!(problem(outdated), TaskPlanError::Outdated);
         let (store, known, one) = (text(&store), spec("w"), tasks(1));
-        let exists = plan_vertex_attribute(&store, &known, json!(null), &open, &one)
+        let exists = plan_vertex_attribute(&store, &known, Json::default(), &open, &one)
             .await
             .unwrap_err();
         assert!(

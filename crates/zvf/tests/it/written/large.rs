@@ -359,7 +359,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored) -> boo
             create_from_shares(&at(&inline[1]), &mut of_paths, design, &options).await;
         }
         let made = create_from_shares(&at(&shared), &mut source, case.design, &options).await;
-        let report = made.report().unwrap();
+        let report = Value::from(made.report().unwrap());
         let vertices = report["vertices"].as_u64();
         assert_eq!(vertices, Some(written.summary.vertices), "{about}");
     });
@@ -677,7 +677,7 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
                 &options,
             )
             .await;
-            let vertices = made.report().unwrap()["vertices"].as_u64();
+            let vertices = Value::from(made.report().unwrap())["vertices"].as_u64();
             assert_eq!(vertices, Some(written.summary.vertices), "{about}");
             same(&expected, &shared, &about);
             // One process reads all batches and plans the tasks.
