@@ -141,8 +141,6 @@ pub const UNDERSTOOD_CAPABILITIES: &[&str] = &[
     "shared_fragments",
 ];
 
-/// Number of levels that cross-level links span by default.
-pub const DEFAULT_CROSS_LEVEL_DEPTH: i32 = 1;
 /// Default reduction factor.
 pub const DEFAULT_REDUCTION_FACTOR: u64 = 8;
 
@@ -288,8 +286,8 @@ impl<'a> RootChange<'a> {
     }
 
     /// Sets the links between levels: how many levels they span, and which are stored.
-    pub fn set_cross_level(&mut self, depth: i64, storage: &str) {
-        self.put(CROSS_LEVEL_DEPTH, depth);
+    pub fn set_cross_level(&mut self, depth: CrossLevelDepth, storage: &str) {
+        self.put(CROSS_LEVEL_DEPTH, depth.number());
         self.put(CROSS_LEVEL_STORAGE, storage);
     }
 
@@ -428,6 +426,33 @@ pub struct LegacySharding {
 /// names the channels of the attribute.
 pub type AttributeDeclarations = BTreeMap<String, BTreeMap<String, Attributes>>;
 
+/// Maximum number of levels that links between levels span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossLevelDepth {
+    /// Every number, stored as −1.
+    All,
+    /// This number; 0 for no links.
+    Levels(u32),
+}
+
+impl CrossLevelDepth {
+    /// Returns the depth that a number means; `None` if it is below −1 or above 2³¹ − 1.
+    fn of_number(number: i64) -> Option<Self> {
+        match u32::try_from(i32::try_from(number).ok()?) {
+            Ok(levels) => Some(Self::Levels(levels)),
+            Err(_) => (number == -1).then_some(Self::All),
+        }
+    }
+
+    /// Returns the number as stored.
+    pub fn number(self) -> i64 {
+        match self {
+            Self::All => -1,
+            Self::Levels(levels) => levels.into(),
+        }
+    }
+}
+
 /// Metadata of the root of a store.
 ///
 /// Optional fields of the format are `None` if absent, so that writers can distinguish them;
@@ -459,8 +484,8 @@ pub struct RootMetadata {
     pub cross_chunk_strategy: Option<Word<CrossChunkStrategy>>,
     /// Order of the corners of faces. Read from the block, or from the attributes of the root beside it.
     pub winding_order: Option<Word<WindingOrder>>,
-    /// Maximum number of levels that links span, −1 for all.
-    pub cross_level_depth: Option<i32>,
+    /// Maximum number of levels that links span.
+    pub cross_level_depth: Option<CrossLevelDepth>,
     /// Stored links between levels.
     pub cross_level_storage: Option<Word<CrossLevel>>,
     /// Informational.
@@ -610,7 +635,10 @@ impl RootMetadata {
             .with_some(WINDING_ORDER, winding.map(Word::as_str))
             .with_some("base_bin_shape", bin.map(ChunkShape::extents))
             .with_some("attribute_specs", self.attribute_specs.clone())
-            .with_some(CROSS_LEVEL_DEPTH, self.cross_level_depth)
+            .with_some(
+                CROSS_LEVEL_DEPTH,
+                self.cross_level_depth.map(CrossLevelDepth::number),
+            )
             .with_some(CROSS_LEVEL_STORAGE, cross_level.map(Word::as_str))
             .with_some("reduction_factor", self.reduction_factor)
             .with_some("coordinate_offset", self.coordinate_offset.clone())
@@ -689,8 +717,7 @@ impl RootMetadata {
             );
         }
         let depth = |at: &JsonField<'_>| {
-            let depth = at.i64().ok().and_then(|depth| i32::try_from(depth).ok());
-            let depth = depth.filter(|&depth| depth >= -1);
+            let depth = at.i64().ok().and_then(CrossLevelDepth::of_number);
             depth.ok_or_else(|| at.no_integer(-1, i32::MAX.unsigned_abs().into()))
         };
         let reduction = |at: &JsonField<'_>| at.unsigned(2, u64::MAX);

@@ -45,7 +45,7 @@ use zvf_model::{
     layout::ArrayRole,
     level::LevelId,
     metadata::Attributes,
-    root::CrossLevel,
+    root::{CrossLevel, CrossLevelDepth},
     scope::Scope,
     zarr::Node,
 };
@@ -204,12 +204,12 @@ impl PyramidOptions {
         )
     }
 
-    /// Returns the depth as the metadata encode it: 0 for no links, -1 for no limit.
-    fn depth_of(&self) -> i64 {
+    /// Returns the depth as the metadata have it.
+    fn depth_of(&self) -> CrossLevelDepth {
         match (self.cross_level, self.depth) {
-            (CrossLevel::None, _) => 0,
-            (_, None) => -1,
-            (_, Some(depth)) => i64::from(depth),
+            (CrossLevel::None, _) => CrossLevelDepth::Levels(0),
+            (_, None) => CrossLevelDepth::All,
+            (_, Some(depth)) => CrossLevelDepth::Levels(depth),
         }
     }
 }

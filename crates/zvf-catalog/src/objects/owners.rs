@@ -69,7 +69,7 @@ impl FragmentOwners {
 
     pub(super) fn of_chunk<'a>(
         &'a self,
-        objects: &'a ObjectSet,
+        objects: &ObjectSet,
         chunk: &ChunkCoord,
     ) -> ChunkOwners<'a> {
         let number = objects.number_of(chunk);
@@ -79,14 +79,13 @@ impl FragmentOwners {
             self.owned.get(*self.starts.get(number)?..*end)
         });
         let owned = range.unwrap_or_default();
-        ChunkOwners { objects, owned }
+        ChunkOwners { owned }
     }
 }
 
 /// The owners of the fragments of one chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkOwners<'a> {
-    objects: &'a ObjectSet,
     owned: &'a [Owned],
 }
 
@@ -114,18 +113,6 @@ impl<'a> ChunkOwners<'a> {
         // A manifest may repeat a fragment.
         let positions = owned.chunk_by(|a, b| a.position == b.position);
         positions.filter_map(|owned| usize::try_from(owned.first()?.position).ok())
-    }
-
-    /// Returns the id of the object that has a fragment: [`NO_OBJECT`] if there is none,
-    /// [`SEVERAL_OBJECTS`] if there are several. O(log n).
-    #[inline]
-    pub fn id(&self, fragment: u32) -> i64 {
-        let mut positions = self.positions(fragment);
-        match (positions.next(), positions.next()) {
-            (None, _) => NO_OBJECT,
-            (Some(position), None) => self.objects.id(position).unwrap_or(NO_OBJECT),
-            (Some(_), Some(_)) => SEVERAL_OBJECTS,
-        }
     }
 
     #[inline]

@@ -6,8 +6,8 @@ use zvf_model::{
     generation::Generation,
     grid::{Bounds, ChunkShape},
     level::{LevelId, LevelMetadata},
-    root::CrossLevel,
     root::{Axis, RootMetadata},
+    root::{CrossLevel, CrossLevelDepth},
     word::Word,
 };
 
@@ -132,7 +132,7 @@ fn check_root(store: &Store, root: &RootMetadata, want: &Json, as_read: bool) {
         ),
         (
             "cross_level_depth",
-            json!(root.cross_level_depth.unwrap_or(1)),
+            json!(root.cross_level_depth.map_or(1, CrossLevelDepth::number)),
         ),
         (
             "cross_level_storage",

@@ -22,7 +22,7 @@ use zvf_model::{
     key::Key,
     level::{LevelId, LevelMetadata},
     metadata::Attributes,
-    root::{Axis, MultiscaleDataset, RootMetadata},
+    root::{Axis, CrossLevelDepth, MultiscaleDataset, RootMetadata},
     version::Version,
     zarr::{Array, Codec, Codecs, DataType, Node},
 };
@@ -402,7 +402,10 @@ prop_compose! {
         root.geometry_kinds = kinds.into_iter().map(Into::into).collect();
         root.base_bin_shape = bin.map(|bin| ChunkShape::new(&bin).unwrap());
         root.cross_level_storage = storage.map(Into::into);
-        root.cross_level_depth = depth;
+        root.cross_level_depth = depth.map(|levels| match u32::try_from(levels) {
+            Ok(levels) => CrossLevelDepth::Levels(levels),
+            Err(_) => CrossLevelDepth::All,
+        });
         root.coordinate_offset = offset;
         root.shard_shape = shards;
         root.datasets = levels.into_iter().map(|(level, scale)| MultiscaleDataset {

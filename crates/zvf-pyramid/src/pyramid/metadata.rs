@@ -6,8 +6,8 @@ use zvf_model::{
     level::{LevelMetadata, RECIPE},
     metadata::Attributes,
     root::{
-        CrossLevel, MULTISCALE_LINKS, MultiscaleDataset, PRESERVED_OBJECT_IDS, RootChange,
-        RootMetadata, SHARED_FRAGMENTS,
+        CrossLevel, CrossLevelDepth, MULTISCALE_LINKS, MultiscaleDataset, PRESERVED_OBJECT_IDS,
+        RootChange, RootMetadata, SHARED_FRAGMENTS,
     },
     scope::Scope,
     word::Word,
@@ -25,8 +25,10 @@ pub(super) fn stored(root: &RootMetadata) -> CrossLevel {
 
 /// Returns the number of levels that links span; all if `None`.
 pub(super) fn depth(root: &RootMetadata) -> Option<u32> {
-    root.cross_level_depth
-        .and_then(|depth| u32::try_from(depth).ok())
+    match root.cross_level_depth? {
+        CrossLevelDepth::All => None,
+        CrossLevelDepth::Levels(levels) => Some(levels),
+    }
 }
 
 impl Build<'_> {
@@ -99,10 +101,10 @@ impl Build<'_> {
             self.options.cross_level
         };
         let depth = match storage {
-            CrossLevel::None => 0,
+            CrossLevel::None => CrossLevelDepth::Levels(0),
             _ => self.options.depth_of(),
         };
-        if storage != CrossLevel::None && depth != 0 {
+        if storage != CrossLevel::None && depth != CrossLevelDepth::Levels(0) {
             change.use_capability(MULTISCALE_LINKS);
         }
         change.set_cross_level(depth, storage.as_str());

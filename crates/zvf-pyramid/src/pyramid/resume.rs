@@ -3,7 +3,7 @@
 use zvf_dataset::{Dataset, Failure, base};
 use zvf_model::level::LevelId;
 
-use super::{CrossLevel, LevelDesign, PyramidOptions, metadata, refresh, stats};
+use super::{CrossLevel, CrossLevelDepth, LevelDesign, PyramidOptions, metadata, refresh, stats};
 
 /// Returns whether a level exists exactly as it would be built, and no level is stale.
 pub(super) async fn is_made(
@@ -17,12 +17,11 @@ pub(super) async fn is_made(
     }
     let root = dataset.root();
     let (storage, depth) = if design.additive {
-        (CrossLevel::None, 0)
+        (CrossLevel::None, CrossLevelDepth::Levels(0))
     } else {
         (options.cross_level, options.depth_of())
     };
-    let is_linked =
-        metadata::stored(root) == storage && root.cross_level_depth == i32::try_from(depth).ok();
+    let is_linked = metadata::stored(root) == storage && root.cross_level_depth == Some(depth);
     if !is_linked || root.stale_levels().next().is_some() {
         return Ok(false);
     }

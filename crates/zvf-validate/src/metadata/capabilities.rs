@@ -5,7 +5,7 @@ use zvf_format::path::Delta;
 use zvf_model::{
     key::Key,
     level::{ADDITIVE_LEVELS, Refinement},
-    root::{CrossLevel, RootMetadata},
+    root::{CrossLevel, CrossLevelDepth, RootMetadata},
     word::Word,
 };
 
@@ -152,15 +152,14 @@ fn required(context: &Context<'_>, root: &RootMetadata) {
 fn storage(context: &Context<'_>, root: &RootMetadata, between: &[(Key, Delta)]) {
     for (key, delta) in between {
         let levels = delta.levels();
-        let depth = root.cross_level_depth.filter(|depth| *depth >= 0);
         let message = match root.cross_level_storage.as_ref().and_then(Word::known) {
             Some(CrossLevel::None) => "cross_level_storage is \"none\"".to_owned(),
             Some(CrossLevel::Implicit) if levels < 0 => {
                 "cross_level_storage is \"implicit\", which excludes links to finer levels"
                     .to_owned()
             }
-            _ => match depth {
-                Some(depth) if levels.unsigned_abs() > depth.unsigned_abs() => {
+            _ => match root.cross_level_depth {
+                Some(CrossLevelDepth::Levels(depth)) if levels.unsigned_abs() > depth => {
                     format!("cross_level_depth is {depth}")
                 }
                 _ => continue,

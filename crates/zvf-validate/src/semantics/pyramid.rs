@@ -6,7 +6,7 @@ mod coverage;
 use zvf_model::{
     key::Key,
     level::{LevelId, Refinement},
-    root::{CrossLevel, RootMetadata},
+    root::{CrossLevel, CrossLevelDepth, RootMetadata},
     word::Word,
 };
 
@@ -220,5 +220,8 @@ fn sparsity(context: &Context<'_>, key: &Key, share: f64, (rows, present): (u64,
 fn is_linked(root: &RootMetadata) -> bool {
     let storage = root.cross_level_storage.as_ref().and_then(Word::known);
     let is_stored = matches!(storage, Some(CrossLevel::Implicit | CrossLevel::Explicit));
-    is_stored && root.cross_level_depth.is_some_and(|depth| depth != 0)
+    is_stored
+        && root
+            .cross_level_depth
+            .is_some_and(|depth| depth != CrossLevelDepth::Levels(0))
 }
