@@ -171,11 +171,8 @@ fn without(
         }
     }
     geometry.links = links;
-    let mut bytes = Vec::with_capacity(rows.len() * geometry.positions.row_size());
-    for row in &rows {
-        bytes.extend_from_slice(geometry.positions.row(*row));
-    }
-    geometry.positions.bytes = bytes;
+    let positions = geometry.positions.take(rows.iter().copied());
+    geometry.positions = positions.unwrap_or_default();
     gather(&mut geometry.vertex, &rows);
     gather(&mut geometry.fragment_rows, &rows);
     gather(&mut geometry.link, &kept_links);

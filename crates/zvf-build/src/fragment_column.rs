@@ -43,13 +43,13 @@ pub(crate) fn by_fragment(column: &Column, layout: &VertexLayout) -> Result<Colu
         }
         rows.push(first);
     }
-    let own = take_or_null(column, &rows);
-    // Nothing reads the value of a fragment without vertices.
-    Ok(if check_nulls(&own).is_ok() {
-        own
-    } else {
-        column.take(rows)
-    })
+    let mut own = column.take(rows.iter().copied());
+    if check_nulls(&own).is_err() {
+        // Nothing reads the value of a fragment without vertices.
+        let nulls: Vec<bool> = rows.iter().map(|row| column.is_null(*row)).collect();
+        own.nulls = nulls.contains(&true).then_some(nulls);
+    }
+    Ok(own)
 }
 
 /// Returns a row for each fragment of a column with a row for each object. Fragments of objects
@@ -66,18 +66,7 @@ pub(crate) fn by_object(
     let rows: Vec<usize> = fragments
         .map(|fragment| of_object(fragment.object).unwrap_or(missing))
         .collect();
-    take_or_null(column, &rows)
-}
-
-/// Copies the rows of a column at these positions. The position after the last row gives a null.
-fn take_or_null(column: &Column, rows: &[usize]) -> Column {
-    let len = column.len();
-    if !rows.contains(&len) {
-        return column.take(rows.iter().copied());
-    }
-    let mut extended = column.clone();
-    extended.extend_with_nulls(len.saturating_add(1));
-    extended.take(rows.iter().copied())
+    column.take(rows)
 }
 
 /// Returns the object of each fragment.

@@ -367,7 +367,8 @@ impl WritePlan {
 
     /// Encodes the coordinates of a chunk's vertices.
     pub(crate) fn positions(&self, chunk: u32) -> Vec<u8> {
-        self.geometry.positions.take(self.input(chunk)).bytes
+        let taken = self.geometry.positions.take(self.input(chunk));
+        taken.map(|taken| taken.bytes).unwrap_or_default()
     }
 
     /// Returns the row form of link arrays: links that are reordered keep the permutation of their

@@ -65,7 +65,9 @@ impl Rounding {
         let rows = positions.len();
         for start in (0..rows).step_by(BLOCK) {
             let count = BLOCK.min(rows - start);
-            let part = positions.take(start..start + count);
+            let Some(part) = positions.take(start..start + count) else {
+                break;
+            };
             let rounded = coordinates::converted(&part, self.kind)?;
             coordinates::block(&part, 0..count, &mut exact);
             coordinates::block(&rounded, 0..count, &mut stored);

@@ -87,7 +87,8 @@ impl StoredColumn {
 
     /// Copies the bytes of the given rows in order.
     pub(crate) fn gather(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
-        self.numbers.take(rows).bytes
+        let taken = self.numbers.take(rows);
+        taken.map(|taken| taken.bytes).unwrap_or_default()
     }
 }
 
@@ -221,8 +222,9 @@ impl TableColumn {
             kind => kind,
         };
         let mut search = FillSearch::new(kind, numbers.row_len());
-        for row in rows.iter().flatten() {
-            search.exclude(numbers.row(*row));
+        let present = rows.iter().flatten();
+        for row in present.filter_map(|row| numbers.row(*row)) {
+            search.exclude(row);
         }
         let fill = search.found(name)?;
         Ok(Self::filled(name, search.kind, numbers, rows, fill))
@@ -239,7 +241,7 @@ impl TableColumn {
         let absent = fill.1.repeat(numbers.row_len());
         let mut bytes = Vec::with_capacity(rows.len() * absent.len());
         for row in rows {
-            bytes.extend_from_slice(row.map_or(&absent, |row| numbers.row(row)));
+            bytes.extend_from_slice(row.and_then(|row| numbers.row(row)).unwrap_or(&absent));
         }
         Self {
             name: name.to_owned(),

@@ -7,8 +7,7 @@ use std::{
 };
 
 use zvf::{
-    Column, Geometry, GeometryKind, LinkNumbering, Links, NumericColumn, ObjectGroup, Parts,
-    QueryResult,
+    Geometry, GeometryKind, LinkNumbering, Links, NumericColumn, ObjectGroup, Parts, QueryResult,
 };
 
 use crate::{FileDescription, FileFault, GeometryReader, GroupTables};
@@ -203,12 +202,16 @@ impl ResultState {
         };
         let rows: Vec<usize> = objects.iter().map(row).collect();
         let columns = self.tables.object.iter();
-        result.object = columns.map(|column| taken(column, &rows)).collect();
+        result.object = columns
+            .map(|column| column.take(rows.iter().copied()))
+            .collect();
         if !batch.fragment.is_empty() {
             // Geometry has a row for each object, results have one for each vertex.
             let rows: Vec<usize> = owners(&result).iter().map(row).collect();
             let columns = batch.fragment.iter();
-            result.fragment = columns.map(|column| taken(column, &rows)).collect();
+            result.fragment = columns
+                .map(|column| column.take(rows.iter().copied()))
+                .collect();
         }
         let rows: Vec<usize> = objects
             .iter()
@@ -225,16 +228,6 @@ impl ResultState {
         result.link = batch.link;
         Ok(result)
     }
-}
-
-/// Copies rows of a column. Those past the end are null.
-fn taken(column: &Column, rows: &[usize]) -> Column {
-    let mut taken = column.take(rows.iter().copied());
-    if rows.iter().any(|row| *row >= column.len()) {
-        let is_null = |row: &usize| *row >= column.len() || column.is_null(*row);
-        taken.nulls = Some(rows.iter().map(is_null).collect());
-    }
-    taken
 }
 
 /// Returns the object of each vertex; empty without objects.

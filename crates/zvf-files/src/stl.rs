@@ -365,7 +365,7 @@ fn with_solids(corners: WeldedCorners, solids: &[i64], names: &[Option<String>])
         links.push(i64::from(number));
     }
     let whole = corners.geometry();
-    let mut geometry = Geometry::new(whole.positions.take(rows));
+    let mut geometry = Geometry::new(whole.positions.take(rows).unwrap_or_default());
     geometry.link_width = 3;
     geometry.links = links;
     geometry.object_ids = Some(owners);

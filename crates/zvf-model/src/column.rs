@@ -59,7 +59,7 @@ impl NumericColumn {
     /// use zvf_model::column::NumericColumn;
     ///
     /// let colours = NumericColumn::from_values(3, [255_u8, 0, 0, 0, 0, 255]);
-    /// assert_eq!(colours.row(1), [0, 0, 255]);
+    /// assert_eq!(colours.row(1), Some([0, 0, 255].as_slice()));
     /// ```
     pub fn from_values<T: Element>(width: u32, values: impl IntoIterator<Item = T>) -> Self {
         let values: Vec<T> = values.into_iter().collect();
@@ -113,12 +113,11 @@ impl NumericColumn {
         self.bytes.is_empty()
     }
 
-    /// Returns the bytes of a row, which are empty past the end.
-    pub fn row(&self, row: usize) -> &[u8] {
+    /// Returns the bytes of a row; `None` past the end.
+    pub fn row(&self, row: usize) -> Option<&[u8]> {
         let size = self.row_size();
-        let start = row.saturating_mul(size);
-        let bytes = self.bytes.get(start..start.saturating_add(size));
-        bytes.unwrap_or_default()
+        let start = row.checked_mul(size)?;
+        self.bytes.get(start..start.checked_add(size)?)
     }
 
     /// Borrows the rows as a checked view; `None` if the bytes end inside a row.
@@ -145,36 +144,52 @@ impl NumericColumn {
         Some(self.elements()?.iter().collect())
     }
 
-    /// Copies the rows at these positions, in this order. A position past the end gives a row of
-    /// zeros.
-    #[must_use]
-    pub fn take(&self, rows: impl IntoIterator<Item = usize>) -> Self {
-        let rows = rows.into_iter();
+    /// Copies the rows at these positions, in this order; `None` if a position is past the end.
+    pub fn take(&self, rows: impl IntoIterator<Item = usize>) -> Option<Self> {
+        let mut are_rows = true;
+        let taken = self.take_or_zeros(rows.into_iter(), &mut are_rows);
+        are_rows.then_some(taken)
+    }
+
+    /// Copies rows. A position past the end gives a row of zeros, and clears `are_rows`.
+    fn take_or_zeros(&self, rows: impl Iterator<Item = usize>, are_rows: &mut bool) -> Self {
         // A copy whose size is known at compile time is a move or two.
         self.with_bytes(match self.row_size() {
-            1 => self.take_fixed::<1>(rows),
-            2 => self.take_fixed::<2>(rows),
-            4 => self.take_fixed::<4>(rows),
-            8 => self.take_fixed::<8>(rows),
-            12 => self.take_fixed::<12>(rows),
-            16 => self.take_fixed::<16>(rows),
-            24 => self.take_fixed::<24>(rows),
+            1 => self.take_fixed::<1>(rows, are_rows),
+            2 => self.take_fixed::<2>(rows, are_rows),
+            4 => self.take_fixed::<4>(rows, are_rows),
+            8 => self.take_fixed::<8>(rows, are_rows),
+            12 => self.take_fixed::<12>(rows, are_rows),
+            16 => self.take_fixed::<16>(rows, are_rows),
+            24 => self.take_fixed::<24>(rows, are_rows),
             size => {
                 let mut bytes = Vec::with_capacity(rows.size_hint().0.saturating_mul(size));
                 for row in rows {
-                    let end = bytes.len().saturating_add(size);
-                    bytes.extend_from_slice(self.row(row));
-                    bytes.resize(end, 0);
+                    if let Some(row) = self.row(row) {
+                        bytes.extend_from_slice(row);
+                    } else {
+                        *are_rows = false;
+                        bytes.resize(bytes.len().saturating_add(size), 0);
+                    }
                 }
                 bytes
             }
         })
     }
 
-    fn take_fixed<const N: usize>(&self, rows: impl Iterator<Item = usize>) -> Vec<u8> {
+    fn take_fixed<const N: usize>(
+        &self,
+        rows: impl Iterator<Item = usize>,
+        are_rows: &mut bool,
+    ) -> Vec<u8> {
         let all = <[[u8; N]]>::ref_from_prefix(&self.bytes);
         let all = all.map_or([].as_slice(), |(all, _)| all);
-        let row = |row: usize| all.get(row).copied().unwrap_or([0; N]);
+        let row = |row: usize| {
+            all.get(row).copied().unwrap_or_else(|| {
+                *are_rows = false;
+                [0; N]
+            })
+        };
         let rows: Vec<[u8; N]> = rows.map(row).collect();
         rows.into_flattened()
     }
@@ -394,24 +409,34 @@ impl Column {
         }
     }
 
-    /// Copies the rows at these positions, in this order. A position past the end gives a
-    /// placeholder: zeros, or [`NULL_CODE`].
+    /// Copies the rows at these positions, in this order. A position past the end gives a null.
     #[must_use]
     pub fn take(&self, rows: impl IntoIterator<Item = usize, IntoIter: Clone>) -> Self {
         let rows = rows.into_iter();
-        let nulls = self.nulls.as_ref().map(|_| {
-            let nulls = rows.clone().map(|row| self.is_null(row));
-            nulls.collect::<Vec<bool>>()
-        });
+        let mut are_rows = true;
         let values = match &self.values {
-            ColumnValues::Numeric(numbers) => numbers.take(rows).into(),
+            ColumnValues::Numeric(numbers) => {
+                numbers.take_or_zeros(rows.clone(), &mut are_rows).into()
+            }
             ColumnValues::Dictionary { codes, words } => ColumnValues::Dictionary {
                 codes: rows
-                    .map(|row| codes.get(row).copied().unwrap_or(NULL_CODE))
+                    .clone()
+                    .map(|row| {
+                        codes.get(row).copied().unwrap_or_else(|| {
+                            are_rows = false;
+                            NULL_CODE
+                        })
+                    })
                     .collect(),
                 words: Arc::clone(words),
             },
         };
+        let len = self.len();
+        let may_be_null = self.nulls.is_some() || !are_rows;
+        let nulls = may_be_null.then(|| {
+            let nulls = rows.map(|row| row >= len || self.is_null(row));
+            nulls.collect::<Vec<bool>>()
+        });
         Self {
             name: self.name.clone(),
             values,

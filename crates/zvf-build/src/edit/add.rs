@@ -46,7 +46,7 @@ impl LevelSnapshot {
                 check_width(path, coords, bytes, chunk.fragments.len() as u64, column)?;
                 let first = plan.layout.fragment_starts[number as usize];
                 for row in first..first + fragments.len() {
-                    bytes.extend_from_slice(column.row(row));
+                    bytes.extend_from_slice(column.row(row).unwrap_or_default());
                 }
             }
             for fragment in fragments {

@@ -330,11 +330,8 @@ impl StoredValues {
             column.extend_with_nulls(rows.saturating_add(1));
         }
         let stored = StoredColumn::of(column, CellAttributeRole::Vertex, true)?;
-        let numbers = if stored.numbers.len() > rows {
-            stored.numbers.take(0..rows)
-        } else {
-            stored.numbers
-        };
+        let mut numbers = stored.numbers;
+        numbers.bytes.truncate(rows * numbers.row_size());
         Ok(Self {
             filler: filler(&numbers, &stored.metadata),
             numbers,

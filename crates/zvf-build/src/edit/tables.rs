@@ -344,7 +344,7 @@ impl Table {
     pub(super) fn value(attribute: &Column, at: usize) -> Option<Vec<u8>> {
         match &attribute.values {
             ColumnValues::Numeric(_) if attribute.is_null(at) => None,
-            ColumnValues::Numeric(numbers) => Some(numbers.row(at).to_vec()),
+            ColumnValues::Numeric(numbers) => numbers.row(at).map(<[u8]>::to_vec),
             ColumnValues::Dictionary { .. } => {
                 let letters = attribute
                     .text_at(at)?

@@ -495,7 +495,8 @@ impl Partitioner {
         for end in &mut batch.links {
             *end = number[*end as usize];
         }
-        batch.positions = batch.positions.take(order());
+        let positions = batch.positions.take(order());
+        batch.positions = positions.ok_or_else(super::piece::damaged)?;
         for column in &mut batch.vertex {
             *column = column.take(order());
         }
@@ -967,7 +968,7 @@ fn row_of(columns: &[Column], row: usize, bytes: &mut Vec<u8>) {
     bytes.clear();
     for column in columns {
         if let ColumnValues::Numeric(numbers) = &column.values {
-            bytes.extend_from_slice(numbers.row(row));
+            bytes.extend_from_slice(numbers.row(row).unwrap_or_default());
         }
     }
 }

@@ -107,8 +107,11 @@ impl GeometrySurvey {
         }
         // Steps are powers of two.
         let step = self.step.max(share.step);
-        let mut joined = own.take((0..own.len()).step_by(step / self.step));
-        let more = sample.take((0..sample.len()).step_by(step / share.step));
+        let every = |rows: &NumericColumn, step| rows.take((0..rows.len()).step_by(step));
+        let own = every(&own, step / self.step);
+        let (mut joined, more) = own
+            .zip(every(&sample, step / share.step))
+            .ok_or_else(damaged)?;
         joined.bytes.extend(more.bytes);
         (self.sample, self.step) = (Some(joined), step);
         self.downsample();
@@ -260,7 +263,8 @@ impl GeometrySurvey {
             .get_or_insert_with(|| NumericColumn::new(positions.kind, positions.width));
         for row in 0..positions.len() {
             if (first + row as u64).is_multiple_of(self.step as u64) {
-                sample.bytes.extend_from_slice(positions.row(row));
+                let row = positions.row(row).unwrap_or_default();
+                sample.bytes.extend_from_slice(row);
             }
         }
         self.downsample();
@@ -320,7 +324,10 @@ impl GeometrySurvey {
             return;
         };
         while sample.len() > SAMPLE {
-            *sample = sample.take((0..sample.len()).step_by(2));
+            let Some(half) = sample.take((0..sample.len()).step_by(2)) else {
+                return;
+            };
+            *sample = half;
             self.step *= 2;
         }
     }

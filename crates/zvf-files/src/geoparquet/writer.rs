@@ -373,7 +373,7 @@ impl GeoParquetWriter {
                 .objects
                 .columns
                 .iter()
-                .map(|column| ("object", taken(column, &rows)));
+                .map(|column| ("object", column.take(rows.iter().copied())));
             table.columns.extend(columns);
         }
         let (fields, arrays) = table.encode(self.has_z)?;
@@ -499,17 +499,6 @@ impl ObjectAttributeRows {
         let row = |id: &i64| self.rows.get(id).copied().unwrap_or(usize::MAX);
         objects.iter().map(row).collect()
     }
-}
-
-/// Takes rows, with nulls where a row does not exist.
-fn taken(column: &Column, rows: &[usize]) -> Column {
-    let count = column.len();
-    let mut taken = column.take(rows.iter().copied());
-    if rows.iter().any(|row| *row >= count) {
-        let is_null = |row: &usize| *row >= count || column.is_null(*row);
-        taken.nulls = Some(rows.iter().map(is_null).collect());
-    }
-    taken
 }
 
 /// Appends the rows of columns to those of earlier batches.

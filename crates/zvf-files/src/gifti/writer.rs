@@ -150,7 +150,9 @@ impl GiftiWriter {
             let Some(values) = self.converted(column) else {
                 continue;
             };
-            let values = values.take(rows.iter().copied());
+            let Some(values) = values.take(rows.iter().copied()) else {
+                continue;
+            };
             let original = original(kept.get("names"), &column.name);
             let named = |name: &str| json!([["Name", name]]);
             let entry = entries.get(column.name.as_str()).map(|(_, entry)| *entry);

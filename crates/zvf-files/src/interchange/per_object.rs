@@ -157,7 +157,8 @@ impl<'a> ObjectSplit<'a> {
         let mut one = QueryResult::default();
         one.level = result.level;
         one.axes.clone_from(&result.axes);
-        one.positions = result.positions.take(vertices.iter().copied());
+        let positions = result.positions.take(vertices.iter().copied());
+        one.positions = positions.unwrap_or_default();
         one.object_ids = result.object_ids.as_ref().map(|ids| gather(ids, vertices));
         one.row_ids = result.row_ids.as_ref().map(|ids| gather(ids, vertices));
         one.vertex = taken(&result.vertex, vertices);

@@ -98,7 +98,9 @@ impl Block {
             let end = points.end.max(points.start.saturating_add(BLOCK));
             let rows = points.start..end.min(positions.len());
             self.first = rows.start;
-            self.rows = order.rows(&positions.take(rows))?;
+            let positions = positions.take(rows);
+            let expected = "paths do not fit the rows of their vertices";
+            self.rows = order.rows(&positions.ok_or(FileFault::Broken(expected))?)?;
         }
         let start = points.start.saturating_sub(self.first);
         let rows = self.rows.get(start..start.saturating_add(points.len()));

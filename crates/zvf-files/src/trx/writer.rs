@@ -132,8 +132,9 @@ impl TrxWriter {
             if let FileGrid::MadeUp(_) = self.grid {
                 for start in (0..batch.positions.len()).step_by(BLOCK) {
                     let end = start.saturating_add(BLOCK).min(batch.positions.len());
-                    let block = batch.positions.take(start..end);
-                    self.grid.enclose(&coordinates.rows(&block)?);
+                    if let Some(block) = batch.positions.take(start..end) {
+                        self.grid.enclose(&coordinates.rows(&block)?);
+                    }
                 }
             }
         }
@@ -299,10 +300,12 @@ fn put_groups(
             // Pairs of group and attribute that the source file had, with their types.
             let pairs = kept.get("dpg").and_then(|pairs| pairs.get(&column.name));
             let pair = pairs.and_then(|types| types.get(&name));
-            let one = values.take([row]);
+            let Some(one) = values.take([row]) else {
+                continue;
+            };
             let is_nan = || to_f64(&one).is_some_and(|one| one.iter().all(|value| value.is_nan()));
             let is_absent = pairs.is_some() && pair.is_none() && is_nan();
-            if row >= values.len() || column.is_null(row) || is_absent {
+            if column.is_null(row) || is_absent {
                 continue;
             }
             let pair_type = pair.and_then(Value::as_str).and_then(ArrayType::named);

@@ -287,7 +287,7 @@ fn points_of_ply_are_the_same_in_batches_of_any_size() {
         assert_eq!(found.map(f64::from).collect::<Vec<_>>(), expected);
         let ids = all.object_ids.clone().unwrap();
         assert_eq!((ids[8], ids[9], ids[39]), (0, 1, 4));
-        assert_eq!(column(&all, "rgb").row(33), [255, 33, 0]);
+        assert_eq!(column(&all, "rgb").row(33), Some([255, 33, 0].as_slice()));
         let q = column(&all, "q").to_vec::<f64>().unwrap();
         assert_eq!(q[66..68], [0.25, 33.0]);
         assert_eq!(all.vertex.len(), 2);

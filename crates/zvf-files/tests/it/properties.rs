@@ -499,7 +499,7 @@ proptest! {
         let back = there_and_back(&geometry, GeometryKind::Mesh, "a.stl");
         let corners = |geometry: &Geometry| {
             let rows = geometry.links.iter().map(|row| usize::try_from(*row).unwrap());
-            geometry.positions.take(rows.collect::<Vec<_>>())
+            geometry.positions.take(rows.collect::<Vec<_>>()).unwrap()
         };
         prop_assert_eq!(corners(&back), corners(&geometry));
     }

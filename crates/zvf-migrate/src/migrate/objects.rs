@@ -585,9 +585,6 @@ fn rows_of(column: &Column, order: &Order) -> Column {
         let absent = missing.is_some_and(|missing| missing.get(index) == Some(&true));
         (!absent).then_some(index)
     };
-    let rows: Vec<Option<usize>> = (0..count).map(source).collect();
-    let mut taken = column.take(rows.iter().map(|row| row.unwrap_or(usize::MAX)));
-    let nulls: Vec<bool> = rows.iter().map(Option::is_none).collect();
-    taken.nulls = nulls.contains(&true).then_some(nulls);
-    taken
+    // A row past the end is null.
+    column.take((0..count).map(|at| source(at).unwrap_or(usize::MAX)))
 }

@@ -20,9 +20,9 @@ fn rows_of_arrays_become_a_column_of_that_width() {
         (column.len(), column.row_len(), column.row_size()),
         (2, 3, 6)
     );
-    assert_eq!(column.row(1), [4, 0, 5, 0, 6, 0]);
-    assert_eq!(column.row(2), [0; 0]);
-    assert_eq!(column.row(usize::MAX), [0; 0]);
+    assert_eq!(column.row(1), Some([4, 0, 5, 0, 6, 0].as_slice()));
+    assert_eq!(column.row(2), None);
+    assert_eq!(column.row(usize::MAX), None);
     assert_eq!(column, NumericColumn::from_values(3, 1_u16..=6));
 }
 
@@ -72,12 +72,26 @@ fn a_bool_other_than_zero_or_one_is_copied_but_not_borrowed() {
 }
 
 #[test]
-fn take_gives_zeros_past_the_end() {
+fn rows_past_the_end_are_not_taken() {
     let column = NumericColumn::float64(1, [1.5, 2.5]);
-    let taken = column.take([1, 9, 0]);
-    assert_eq!(taken.to_vec::<f64>(), Some(vec![2.5, 0.0, 1.5]));
+    assert_eq!(
+        column.take([1, 0]),
+        Some(NumericColumn::float64(1, [2.5, 1.5]))
+    );
+    assert_eq!(column.take([1, 9, 0]), None);
     let wide = NumericColumn::from(vec![[1_u8, 2, 3, 4, 5], [6, 7, 8, 9, 10]]);
-    assert_eq!(wide.take([9, 1]).bytes, [0, 0, 0, 0, 0, 6, 7, 8, 9, 10]);
+    assert_eq!(wide.take([2, 1]), None);
+    assert_eq!(wide.take([1]).unwrap().bytes, [6, 7, 8, 9, 10]);
+}
+
+#[test]
+fn rows_of_a_column_past_the_end_are_null() {
+    let numbers = Column::new("a", NumericColumn::int64(1, [1, 2]));
+    let nulls = Some(vec![false, true]);
+    assert_eq!(numbers.take([1, 2]).nulls, nulls);
+    let text = Column::text("b", [Some("x"), Some("y")]).take([0, usize::MAX]);
+    assert_eq!((text.nulls.clone(), text.text_at(0)), (nulls, Some("x")));
+    assert_eq!(text.text_at(1), None);
 }
 
 #[test]
@@ -206,7 +220,7 @@ proptest! {
     #[test]
     fn take_copies_each_row_named(column in columns(1..20), picks in vec(any::<prop::sample::Index>(), 0..40)) {
         let picks: Vec<usize> = picks.iter().map(|pick| pick.index(column.len())).collect();
-        let taken = column.take(picks.iter().copied());
+        let taken = column.take(picks.iter().copied()).unwrap();
         prop_assert_eq!(taken.len(), picks.len());
         for (row, pick) in picks.iter().enumerate() {
             prop_assert_eq!(taken.row(row), column.row(*pick));
@@ -215,7 +229,7 @@ proptest! {
 
     #[test]
     fn append_of_one_kind_is_concatenation(column in columns(1..10), picks in vec(any::<prop::sample::Index>(), 1..10)) {
-        let next = column.take(picks.iter().map(|pick| pick.index(column.len())));
+        let next = column.take(picks.iter().map(|pick| pick.index(column.len()))).unwrap();
         let mut whole = column.clone();
         whole.append(next.clone()).unwrap();
         prop_assert_eq!(whole.bytes, [column.bytes, next.bytes].concat());

@@ -202,7 +202,9 @@ pub(crate) fn join_channels(parts: &[&NumericColumn]) -> Result<NumericColumn, C
     let mut joined = NumericColumn::new(first.kind, width);
     for row in 0..first.len() {
         for part in parts {
-            joined.bytes.extend_from_slice(part.row(row));
+            joined
+                .bytes
+                .extend_from_slice(part.row(row).unwrap_or_default());
         }
     }
     Ok(joined)

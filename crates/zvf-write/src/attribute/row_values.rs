@@ -53,13 +53,14 @@ impl RowValues {
                     .checked_mul(row)
                     .filter(|to| *to < size)
                     .map(|to| start + to);
-                let slot = to
+                let (slot, values) = to
                     .and_then(|to| bytes.get_mut(to..to + row))
+                    .zip(self.values.numbers.row(*from))
                     .ok_or_else(|| EditError::UnknownRow {
                         chunk: chunk.to_string(),
                         row: id.row(),
                     })?;
-                slot.copy_from_slice(self.values.numbers.row(*from));
+                slot.copy_from_slice(values);
             }
             if old.is_none() && self.values.filler.is_none() {
                 let missing = count.saturating_sub(own.len()) as u64;

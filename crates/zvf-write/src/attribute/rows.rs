@@ -484,7 +484,7 @@ fn merged(column: &Column, old: Option<&Column>, rows: &[Option<usize>]) -> Colu
             let mut all = NumericColumn::new(numbers.kind, numbers.width);
             for at in 0..rows.len() {
                 let bytes = from(at).and_then(|(column, row)| match &column.values {
-                    ColumnValues::Numeric(numbers) => Some(numbers.row(row)),
+                    ColumnValues::Numeric(numbers) => numbers.row(row),
                     ColumnValues::Dictionary { .. } => None,
                 });
                 match bytes {

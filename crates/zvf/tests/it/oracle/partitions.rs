@@ -25,7 +25,7 @@ impl Rows {
         for row in 0..result.positions.len() {
             let id = result.object_ids.as_ref().map(|ids| ids[row]);
             let values = values(&columns, row);
-            let position = result.positions.row(row);
+            let position = result.positions.row(row).unwrap();
             self.vertices.push(format!("{position:?} {id:?} {values}"));
         }
         let own = &self.vertices[at..];
@@ -55,7 +55,9 @@ fn values(columns: &[&Column], row: usize) -> String {
     let value = |column: &&Column| match &column.values {
         _ if column.is_null(row) => format!("{}: null", column.name),
         ColumnValues::Dictionary { .. } => format!("{}: {:?}", column.name, column.text_at(row)),
-        ColumnValues::Numeric(numbers) => format!("{}: {:?}", column.name, numbers.row(row)),
+        ColumnValues::Numeric(numbers) => {
+            format!("{}: {:?}", column.name, numbers.row(row).unwrap())
+        }
     };
     let values: Vec<String> = columns.iter().map(value).collect();
     values.join(", ")

@@ -126,7 +126,9 @@ fn levels_keep_the_objects_that_the_strategy_selects() {
                 };
                 let ids = geometry.part_objects.as_ref().unwrap();
                 are_greatest(&level, &own, |id| {
-                    let row = score.row(ids.iter().position(|own| *own == id).unwrap());
+                    let row = score
+                        .row(ids.iter().position(|own| *own == id).unwrap())
+                        .unwrap();
                     let score = f64::from(f32::from_le_bytes(row.try_into().unwrap()));
                     match (score.is_nan(), descending) {
                         (true, _) => f64::NEG_INFINITY,

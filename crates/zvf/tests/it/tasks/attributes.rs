@@ -247,7 +247,7 @@ fn values_of_vertices_are_reduced_to_objects() {
                 let zvf::ColumnValues::Numeric(numbers) = &column.values else {
                     panic!("{column:?}")
                 };
-                let bytes = numbers.row(row).try_into().unwrap();
+                let bytes = numbers.row(row).unwrap().try_into().unwrap();
                 (!column.is_null(row)).then(|| f64::from_le_bytes(bytes))
             };
             let values = (value(7), value(9), value(4));

@@ -34,7 +34,7 @@ fn number(bytes: &[u8]) -> String {
 
 fn row(attributes: &[Column], at: usize) -> Row {
     let value = |attribute: &Column| match &attribute.values {
-        ColumnValues::Numeric(numbers) => Some(number(numbers.row(at))),
+        ColumnValues::Numeric(numbers) => Some(number(numbers.row(at).unwrap())),
         texts @ ColumnValues::Dictionary { .. } => texts.text_at(at).map(str::to_owned),
     };
     let row = attributes.iter();
@@ -85,7 +85,7 @@ impl Content {
         let tags = tags(&attribute.unwrap().values);
         let mut content = Self::default();
         for (at, tag) in tags.iter().enumerate() {
-            let position = geometry.positions.row(at).to_vec();
+            let position = geometry.positions.row(at).unwrap().to_vec();
             content
                 .vertices
                 .insert(*tag, (position, row(&geometry.vertex, at)));

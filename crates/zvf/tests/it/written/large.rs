@@ -534,7 +534,7 @@ fn taken(all: &Geometry, rows: &[usize], links: &[usize]) -> Geometry {
         } else {
             columns(&all.link, &own)
         },
-        ..Geometry::new(all.positions.take(rows))
+        ..Geometry::new(all.positions.take(rows).unwrap())
     }
 }
 

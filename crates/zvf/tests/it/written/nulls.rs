@@ -59,7 +59,7 @@ fn created(
             let rows: Vec<usize> = (0..all.vertices()).collect();
             let batches = rows.chunks(2).map(|rows| {
                 let rows = || rows.iter().copied();
-                let mut batch = Geometry::new(all.positions.take(rows()));
+                let mut batch = Geometry::new(all.positions.take(rows()).unwrap());
                 batch.vertex = all
                     .vertex
                     .iter()

@@ -263,10 +263,10 @@ async fn object(store: &Store, id: i64) -> ObjectContent {
     let dataset = Dataset::open(store.clone()).await.unwrap();
     let result = dataset.query(&Query::new().objects([id])).await.unwrap();
     let vertex = |at: usize| {
-        let mut bytes = result.positions.row(at).to_vec();
+        let mut bytes = result.positions.row(at).unwrap().to_vec();
         for column in &result.vertex {
             match &column.values {
-                ColumnValues::Numeric(numbers) => bytes.extend_from_slice(numbers.row(at)),
+                ColumnValues::Numeric(numbers) => bytes.extend_from_slice(numbers.row(at).unwrap()),
                 texts @ ColumnValues::Dictionary { .. } => {
                     bytes.extend(texts.text_at(at).unwrap_or_default().bytes());
                 }
