@@ -276,7 +276,7 @@ pub enum FileFault {
     Broken(&'static str),
     /// The archive is damaged.
     #[error("the archive cannot be read or written")]
-    Zip(#[from] ZipError),
+    Zip(#[source] Box<ZipError>),
     /// JSON that cannot be parsed.
     #[error("is not valid JSON")]
     Json(#[from] serde_json::Error),
@@ -310,10 +310,10 @@ pub enum FileFault {
     Description(String),
     /// The file is not a zip file, or is damaged. Its message has the words of the library.
     #[error("is not an npz file, or is truncated or damaged")]
-    NotNpz(ZipError),
+    NotNpz(Box<ZipError>),
     /// An array of an npz file cannot be read.
     #[error(transparent)]
-    Npy(NpyReadError),
+    Npy(Box<NpyReadError>),
     /// An array has an unknown name.
     #[error(
         "{0:?} is not a known array; name attributes vertex.NAME, link.NAME, object.NAME or fragment.NAME, or remove it"
@@ -446,6 +446,12 @@ pub enum FileFault {
         .0.join("; ")
     )]
     Lossy(Vec<String>),
+}
+
+impl From<ZipError> for FileFault {
+    fn from(error: ZipError) -> Self {
+        Self::Zip(Box::new(error))
+    }
 }
 
 impl From<MetadataError> for FileFault {

@@ -62,7 +62,7 @@ impl LengthUnit {
 
     /// Returns the unit of a name or an abbreviation, in the singular or the plural; `None` if it is
     /// not known.
-    pub fn of(name: &str) -> Option<Self> {
+    fn of(name: &str) -> Option<Self> {
         let symbol = name.trim();
         let lower = symbol.to_lowercase();
         let singular = lower.strip_suffix('s').filter(|text| text.len() > 3);

@@ -278,7 +278,7 @@ pub(crate) type MemberSpan = Option<(u64, u64)>;
 /// Returns the location of each array in the file, by name.
 pub(crate) fn member_spans(path: &Path) -> Result<Vec<(String, MemberSpan)>, FileError> {
     let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
-    let in_zip = |error| FileFault::NotNpz(error).of(path);
+    let in_zip = |error| FileFault::NotNpz(Box::new(error)).of(path);
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
     let mut places = Vec::with_capacity(archive.len());
     for at in 0..archive.len() {
@@ -307,7 +307,7 @@ fn members(
     let length = file.metadata().map_err(in_file)?.len();
     let in_zip = |source| match source {
         zip::result::ZipError::Io(error) => FileError::unreadable(path, error),
-        error => FileFault::NotNpz(error).of(path),
+        error => FileFault::NotNpz(Box::new(error)).of(path),
     };
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
     let mut arrays = Vec::with_capacity(archive.len());
@@ -323,7 +323,7 @@ fn members(
             continue;
         }
         let array = member(&mut archive, at, length).map_err(|source| {
-            FileFault::Npy(source).at(path, FilePlace::Array(label.to_owned()))
+            FileFault::Npy(Box::new(source)).at(path, FilePlace::Array(label.to_owned()))
         })?;
         arrays.push((label.to_owned(), array));
     }

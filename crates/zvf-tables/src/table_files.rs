@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    hash::BuildHasher,
     io::Write as _,
     path::{Path, PathBuf},
 };
@@ -137,7 +138,7 @@ pub fn write(
     result: &QueryResult,
     description: &StoreDescription,
     file: &OutputFile,
-    siblings: &HashSet<PathBuf>,
+    siblings: &HashSet<PathBuf, impl BuildHasher>,
 ) -> Result<WrittenFiles, FileError> {
     let mut staged = Staged::of_output(file);
     let left_out = match file.format() {

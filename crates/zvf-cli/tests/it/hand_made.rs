@@ -76,7 +76,7 @@ fn refused(bytes: Vec<u8>) -> NpyReadError {
     let FileFault::Npy(source) = error.fault else {
         panic!("{}", error.fault);
     };
-    source
+    *source
 }
 
 /// Returns the error of this array in a file with positions.

@@ -281,7 +281,7 @@ impl NpzMember {
         file.seek(SeekFrom::Start(start)).map_err(in_file)?;
         let header = ColumnHeader::read(&mut file.take(size));
         let (header, length) = header.map_err(|source| {
-            FileFault::Npy(source).at(path, FilePlace::Array(label.to_owned()))
+            FileFault::Npy(Box::new(source)).at(path, FilePlace::Array(label.to_owned()))
         })?;
         let Some(row) = header.row() else {
             return Ok(Err(if header.is_fortran {

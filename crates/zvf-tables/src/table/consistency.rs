@@ -6,6 +6,10 @@ use crate::FileFault;
 
 /// Checks that columns have one row per item, that dictionary codes have a word, and that parts
 /// and links refer to existing vertices.
+///
+/// # Errors
+///
+/// [`FileFault`] if the result contradicts itself.
 pub fn check(result: &QueryResult) -> Result<(), FileFault> {
     let vertices = result.positions.len();
     if result.positions.view().is_none() {

@@ -17,6 +17,10 @@ thread_local! {
 /// Runs a decoder of the file at `path`. A panic becomes an error that names the file.
 ///
 /// The libraries for Arrow and Parquet check the structure of a file, but not every number in it.
+///
+/// # Errors
+///
+/// [`FileError`] of the decoder, and [`FileFault::Undecodable`] after a panic.
 pub fn contained<T>(
     path: &Path,
     decode: impl FnOnce() -> Result<T, FileError>,

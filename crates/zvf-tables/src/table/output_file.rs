@@ -87,6 +87,10 @@ impl OutputFile {
 
     /// Checks that the files beside this one that a result replaces or removes belong to an earlier
     /// result: there are none unless this file exists. `siblings` may exist in any case.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputFileError::Sidecar`] if one of them belongs to something else.
     pub fn check_sidecars(&self, siblings: &HashSet<PathBuf>) -> Result<(), OutputFileError> {
         let target = self.published();
         let tables = matches!(
@@ -128,6 +132,7 @@ impl OutputFile {
     }
 
     /// Returns a file of the same format at another path.
+    #[must_use]
     pub fn at(&self, path: PathBuf) -> Self {
         Self {
             path,

@@ -65,6 +65,10 @@ impl<'a> OutputTable<'a> {
 
     /// Returns the table of the vertices of a batch, before which the result has
     /// `first_part` paths.
+    ///
+    /// # Errors
+    ///
+    /// [`FileFault`] if the result is inconsistent, or two columns have one name.
     pub fn vertices_after(result: &'a QueryResult, first_part: i64) -> Result<Self, FileFault> {
         let rows = result.positions.len();
         let mut columns = axes(result)?;
@@ -126,7 +130,7 @@ impl<'a> OutputTable<'a> {
     }
 
     /// Returns the table of group members; `None` without members.
-    pub fn groups(result: &'a QueryResult) -> Result<Option<Self>, FileFault> {
+    pub(crate) fn groups(result: &'a QueryResult) -> Result<Option<Self>, FileFault> {
         let mut groups = Vec::new();
         let mut members = Vec::new();
         for group in &result.groups {
@@ -198,7 +202,7 @@ impl<'a> OutputTable<'a> {
 
 impl<'a> OutputColumn<'a> {
     /// Creates a column of an attribute.
-    pub fn of(name: String, column: &'a Column) -> Result<Self, FileFault> {
+    pub(crate) fn of(name: String, column: &'a Column) -> Result<Self, FileFault> {
         let cells = match &column.values {
             ColumnValues::Numeric(rows) => {
                 let view = rows.view();
@@ -230,7 +234,7 @@ impl<'a> OutputColumn<'a> {
     }
 
     /// Returns the name of a channel, for formats with one column per channel.
-    pub fn header(&self, channel: usize) -> String {
+    pub(crate) fn header(&self, channel: usize) -> String {
         match self.channels() {
             1 => self.name.clone(),
             _ => format!("{}[{channel}]", self.name),
@@ -315,6 +319,10 @@ fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
 }
 
 /// Returns one column per axis.
+///
+/// # Errors
+///
+/// [`FileFault::Broken`] if the positions end inside a row.
 pub fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, FileFault> {
     let rows = result
         .positions

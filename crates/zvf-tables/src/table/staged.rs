@@ -3,6 +3,7 @@
 use std::{
     collections::HashSet,
     fs::{self, File},
+    hash::BuildHasher,
     io::{self, BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -123,7 +124,7 @@ impl Staged {
     }
 
     /// Keeps files that would be removed on publication.
-    pub(crate) fn keep(&mut self, paths: &HashSet<PathBuf>) {
+    pub(crate) fn keep(&mut self, paths: &HashSet<PathBuf, impl BuildHasher>) {
         self.absent.retain(|path| !paths.contains(path));
     }
 
