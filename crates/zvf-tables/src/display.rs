@@ -1,7 +1,5 @@
 //! Numbers and words as text, in notes and errors.
 
-use crate::values::narrow;
-
 /// Formats a number with blanks between groups of three digits.
 pub fn group_digits(n: u64) -> String {
     let digits = n.to_string();
@@ -35,7 +33,13 @@ pub fn shell_word(word: &str) -> String {
 /// Formats a number that was widened from float32 or less with its own digits, not those of the
 /// wide type.
 pub fn narrow_float(value: f64) -> String {
-    format!("{:?}", narrow(value))
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        reason = "it was widened from an f32 or less"
+    )]
+    let value = value as f32;
+    format!("{value:?}")
 }
 
 /// Converts a length to 64 bits.
