@@ -11,9 +11,8 @@ use zvf::{ErrorKind, numeric::Kind};
 use zvf_model::{base64::Base64Error, closest::closest, metadata::MetadataError};
 
 use crate::{
-    FileFormat,
     display::shell_word,
-    table::{ColumnError, CsvError, NpyReadError, OutputFileError},
+    table_error::{ColumnError, CsvError, NpyReadError},
 };
 
 /// A file that cannot be read or written, or a result that no such file can hold.
@@ -420,7 +419,7 @@ pub enum FileFault {
     #[error("{format} cannot hold coordinates of kind {kind} exactly; write csv, npz or arrow")]
     InexactCoordinates {
         /// The format.
-        format: FileFormat,
+        format: &'static str,
         /// Type of the coordinates.
         kind: &'static str,
     },
@@ -428,7 +427,7 @@ pub enum FileFault {
     #[error("{format} cannot hold {what}; write csv, npz or arrow")]
     Beyond {
         /// The format.
-        format: FileFormat,
+        format: &'static str,
         /// The items.
         what: String,
     },
@@ -439,7 +438,7 @@ pub enum FileFault {
     NoObjects,
     /// The file of an object cannot be written.
     #[error(transparent)]
-    Target(OutputFileError),
+    Target(Box<dyn Error + Send + Sync>),
     /// The format cannot hold everything; it would lack this.
     #[error(
         "is not written, because it would lack: {}; leave it out with --select, choose another format, or omit --strict",

@@ -82,6 +82,7 @@ mod record_batch;
 mod rename;
 mod store_description;
 mod table;
+mod table_error;
 mod table_files;
 pub mod values;
 
@@ -91,10 +92,10 @@ pub use keyed_table::{KeyedTable, TableKey, read_keyed, read_keys};
 pub use lossless::LosslessTarget;
 pub use npz::{NpzStream, WholeFile};
 pub use object_files::ObjectFiles;
-#[cfg(feature = "geoparquet")]
-pub use parquet::is_geoparquet;
 pub use rename::AttributeRename;
 pub use store_description::{FileHeader, StoreDescription};
+#[cfg(feature = "geoparquet")]
+pub use table::input_file::is_geoparquet;
 pub use table::{
     Cancellation, ColumnError, CsvError, GeometryInput, GeometryReadOptions, InputFile,
     InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile, OutputFileError,

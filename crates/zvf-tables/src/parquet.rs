@@ -109,17 +109,3 @@ fn fault(error: ParquetError) -> FileFault {
     };
     FileFault::library(ErrorKind::Unavailable, "parquet cannot be written", error)
 }
-
-/// Returns whether a Parquet file has a column of geometry. Reads the end of the file.
-#[cfg(feature = "geoparquet")]
-pub fn is_geoparquet(path: &Path) -> bool {
-    let read = || {
-        let file = File::open(path).ok()?;
-        let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
-            .parse_and_finish(&file)
-            .ok()?;
-        let pairs = metadata.file_metadata().key_value_metadata()?;
-        pairs.iter().any(|pair| pair.key == "geo").then_some(())
-    };
-    std::panic::catch_unwind(read).ok().flatten().is_some()
-}

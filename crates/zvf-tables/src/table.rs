@@ -5,8 +5,7 @@ pub(crate) mod arrays;
 pub(crate) mod column;
 pub(crate) mod consistency;
 pub(crate) mod contained;
-pub(crate) mod error;
-mod input_file;
+pub(crate) mod input_file;
 pub(crate) mod input_table;
 pub(crate) mod output_file;
 pub(crate) mod output_table;
@@ -17,8 +16,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use zvf::{Geometry, GeometryKind, LevelUse, QueryResult, Scope};
 
+pub use crate::table_error::{ColumnError, CsvError, NpyReadError};
 pub use column::MissingPolicy;
-pub use error::{ColumnError, CsvError, NpyReadError};
 pub use input_file::{InputFile, InputFileError};
 pub use output_file::{Cancellation, OutputFile, OutputFileError};
 pub use output_table::{OutputColumn, OutputTable};

@@ -37,7 +37,7 @@ pub(crate) fn write(
     let published: HashSet<PathBuf> = targets.iter().map(OutputFile::published).collect();
     for target in &targets {
         let checked = target.check_sidecars(&published);
-        checked.map_err(|error| FileFault::Target(error).of_result())?;
+        checked.map_err(|error| FileFault::Target(error.into()).of_result())?;
     }
     let siblings: HashSet<PathBuf> = targets
         .iter()

@@ -34,7 +34,7 @@ pub(crate) fn write(result: &QueryResult, staged: &mut Staged) -> Result<Vec<Str
     if let Some(kind) = columns.first().and_then(OutputColumn::kind)
         && matches!(kind, Kind::Bool | Kind::Complex64 | Kind::Complex128)
     {
-        let (format, kind) = (FileFormat::Obj, kind.name());
+        let (format, kind) = (FileFormat::Obj.extension(), kind.name());
         return Err(FileFault::InexactCoordinates { format, kind }.of_result());
     }
     let names = ["x", "y", "z"];

@@ -84,12 +84,15 @@ impl PlyWriter {
         let table = OutputTable::vertices_after(batch, self.parts.unwrap_or(0))?;
         let rows = self.vertices.rows.saturating_add(len_u64(table.rows));
         if i32::try_from(rows).is_err() {
-            let (format, what) = (FileFormat::Ply, format!("{rows} vertices"));
+            let (format, what) = (FileFormat::Ply.extension(), format!("{rows} vertices"));
             return Err(FileFault::Beyond { format, what });
         }
         let mut axes = table.columns.iter().take(batch.axes.len());
         if let Some(axis) = axes.find(|axis| PlyType::of(axis).is_none()) {
-            let (format, kind) = (FileFormat::Ply, axis.kind().map_or("text", Kind::name));
+            let (format, kind) = (
+                FileFormat::Ply.extension(),
+                axis.kind().map_or("text", Kind::name),
+            );
             return Err(FileFault::InexactCoordinates { format, kind });
         }
         self.vertices

@@ -31,9 +31,7 @@ impl InputFile {
         // Most writers name tables with geometry like other tables.
         #[cfg(feature = "geoparquet")]
         let named = match named {
-            Some(FileFormat::Parquet) if crate::parquet::is_geoparquet(&path) => {
-                Some(FileFormat::GeoParquet)
-            }
+            Some(FileFormat::Parquet) if is_geoparquet(&path) => Some(FileFormat::GeoParquet),
             other => other,
         };
         if path.is_dir() && named.is_none_or(FileFormat::is_interchange) {
@@ -182,6 +180,20 @@ fn matches(pattern: &str, name: &str) -> bool {
         }
     }
     pattern.iter().skip(at).all(|letter| *letter == '*')
+}
+
+/// Returns whether a Parquet file has a column of geometry. Reads the end of the file.
+#[cfg(feature = "geoparquet")]
+pub fn is_geoparquet(path: &Path) -> bool {
+    let read = || {
+        let file = fs::File::open(path).ok()?;
+        let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
+            .parse_and_finish(&file)
+            .ok()?;
+        let pairs = metadata.file_metadata().key_value_metadata()?;
+        pairs.iter().any(|pair| pair.key == "geo").then_some(())
+    };
+    std::panic::catch_unwind(read).ok().flatten().is_some()
 }
 
 #[cfg(test)]
