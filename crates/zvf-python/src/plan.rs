@@ -58,9 +58,8 @@ impl PyTaskPlan {
         found.set_item("level", self.plan.level())?;
         found.set_item("tasks", self.plan.tasks())?;
         let report = self.plan.report();
-        let report = report.map(|report| from_json(py, report.as_ref()));
-        let report = report.transpose()?;
-        found.set_item("report", report)?;
+        let shown = report.map(|report| from_json(py, report.as_ref()));
+        found.set_item("report", shown.transpose()?)?;
         Ok(found)
     }
 

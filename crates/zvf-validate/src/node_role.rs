@@ -229,10 +229,9 @@ fn in_level<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
         ["groups"] => NodeRole::Groups,
         ["groups", "data" | "offsets"] if layout.groups == TableForm::Child => NodeRole::Blob,
         ["geometry_index"] => NodeRole::GeometryIndex,
-        ["links"] => NodeRole::Folder,
         [_] if scope.is_some() => NodeRole::Folder,
+        ["links"] | ["link_attributes", _] => NodeRole::Folder,
         ["links", rest @ ..] => links(layout, rest),
-        ["link_attributes", _] => NodeRole::Folder,
         ["link_attributes", name, rest @ ..] => link_attribute(layout, name, rest),
         ["object_attributes", name] => NodeRole::ObjectAttribute(name),
         ["object_attributes", _, "data" | "present_mask"] | ["group_attributes", _, "data"]

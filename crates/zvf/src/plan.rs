@@ -407,8 +407,8 @@ fn parse<W: Work>(document: &Json) -> Option<Plan<W>> {
     }
     let text = |member: &str| json.get(member)?.as_str().map(str::to_owned);
     let tasks = usize::try_from(json.get("tasks")?.as_u64()?).ok()?;
-    let committed = json.get("committed").filter(|report| !report.is_null());
-    let committed = committed.cloned().map(Json::from);
+    let reported = json.get("committed").filter(|report| !report.is_null());
+    let committed = reported.cloned().map(Json::from);
     if let Some(report) = &committed {
         W::report(report)?;
     }

@@ -209,7 +209,6 @@ impl MethodKind {
     }
 
     /// Returns whether the method keeps some of the points of a cell as they are.
-    #[doc(hidden)]
     pub fn samples_points(self) -> bool {
         self.scale() == MethodScale::Cell { merged: false }
     }

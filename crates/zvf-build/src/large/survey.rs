@@ -108,10 +108,8 @@ impl GeometrySurvey {
         // Steps are powers of two.
         let step = self.step.max(share.step);
         let every = |rows: &NumericColumn, step| rows.take((0..rows.len()).step_by(step));
-        let own = every(&own, step / self.step);
-        let (mut joined, more) = own
-            .zip(every(&sample, step / share.step))
-            .ok_or_else(damaged)?;
+        let both = every(&own, step / self.step).zip(every(&sample, step / share.step));
+        let (mut joined, more) = both.ok_or_else(damaged)?;
         joined.bytes.extend(more.bytes);
         (self.sample, self.step) = (Some(joined), step);
         self.downsample();

@@ -97,7 +97,10 @@ fn paths_of_one_vertex_have_it_twice() {
     paths.vertex.push(Column::new("fa", fa.clone()));
     let (back, _) = there_and_back(&paths, GeometryKind::Streamlines);
     assert_eq!(back.part_offsets, Some(vec![0, 2, 5]));
-    assert_eq!(back.vertex[0].values, fa.take([0, 0, 1, 2, 3]).into());
+    assert_eq!(
+        back.vertex[0].values,
+        fa.take([0, 0, 1, 2, 3]).unwrap().into()
+    );
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.geoparquet");
     let left_out = write(&paths, GeometryKind::Streamlines, &path);

@@ -6,6 +6,7 @@ use zvf_model::{
     generation::Generation,
     layout::{ChunkForm, LinkForm, ObjectIndexForm, TableForm},
     metadata::Attributes,
+    scope::Scope,
     version::{Version, VersionError},
 };
 
@@ -190,7 +191,7 @@ fn each_node_narrows_the_generations() {
         V0_7,
         V0_8_1,
     );
-    check(&|e| e.fragment_attributes = true, V0_8_0, V0_8_1);
+    check(&|e| e.scopes = vec![Scope::Fragment], V0_8_0, V0_8_1);
     check(&|e| e.groups = Some(NodeForm::Group), V0_6, V0_8_0);
     check(&|e| e.object_attribute = Some(table), V0_8_1, V0_8_1);
     check(&|e| e.composite_links = Some(table), V0_8_1, V0_8_1);

@@ -10,6 +10,7 @@ use zvf_model::{
     level::{LevelId, LevelMetadata},
     metadata::{Attributes, MetadataError},
     root::RootMetadata,
+    scope::Scope,
     zarr::Node,
 };
 use zvf_testkit::golden::Golden;

@@ -5,6 +5,7 @@ use zvf::{
     validate,
 };
 use zvf_catalog::{Catalog, CatalogError, Selection};
+use zvf_dataset::base;
 use zvf_model::layout::ArrayRole;
 use zvf_query::QueryError;
 use zvf_testkit::golden::{Files, Golden};
@@ -16,7 +17,9 @@ use crate::block_on;
 
 /// Reads everything in all levels.
 async fn read(files: &Files) -> Result<(), Error> {
-    let dataset = Dataset::open(in_memory(files)).await?;
+    let listed = Dataset::open(in_memory(files)).await?;
+    // Levels that the root does not list are migrated too.
+    let dataset = base::surveyed(&listed).await?;
     let catalog = dataset.catalog();
     for level in dataset.levels() {
         dataset
