@@ -119,6 +119,15 @@ impl QueryResult {
         }
     }
 
+    /// Counts the rows of this batch from `first_row` on.
+    pub(crate) fn start_at(&mut self, first_row: u64) {
+        self.first_row = first_row;
+        if let Some(parts) = &mut self.parts {
+            let offsets = parts.offsets.iter_mut();
+            offsets.for_each(|at| *at = at.saturating_add(first_row));
+        }
+    }
+
     /// Drops objects that an earlier batch listed.
     pub(crate) fn keep_new_objects(&mut self, known: &mut BTreeSet<i64>) {
         let is_new = |id: &i64| known.insert(*id);

@@ -106,7 +106,13 @@ impl NearestPlan {
             in_sphere.cache = Some(Arc::clone(&cache));
             in_sphere.area_mode = Mode::Touch;
             let mut collected = CollectedResult::default();
-            let mut collect = |batch: QueryResult| collected.push(batch, u64::MAX);
+            let mut rows = 0_u64;
+            let mut collect = |mut batch: QueryResult| {
+                batch.start_at(rows);
+                let more = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
+                rows = rows.saturating_add(more);
+                collected.push(batch, u64::MAX)
+            };
             let inner = ExecContext::new(&in_sphere, context.diagnostics);
             self.input.execute(inner, &mut collect).await?;
             let mut result = collected.finish()?.unwrap_or_else(|| query.empty_result());

@@ -421,14 +421,8 @@ impl Session<'_> {
                 groups = Some(context.requested_groups(ids).await?);
             }
             let mut emit = |mut batch: QueryResult| {
-                batch.first_row = first_row;
+                batch.start_at(first_row);
                 batch.groups = groups.take().unwrap_or_default();
-                if let Some(parts) = &mut batch.parts {
-                    parts
-                        .offsets
-                        .iter_mut()
-                        .for_each(|at| *at = at.saturating_add(first_row));
-                }
                 if let Some(links) = batch.links.as_mut().filter(|_| before > 0) {
                     let ends = links.ends.iter_mut();
                     ends.for_each(|end| *end = end.saturating_add(before));

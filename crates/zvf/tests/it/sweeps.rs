@@ -136,6 +136,32 @@ fn rare_points_are_found_within_a_budget() {
     });
 }
 
+/// The offsets of a second batch of paths were taken for those of the first one, so that the nearest paths
+/// came without vertices.
+#[test]
+fn the_nearest_paths_of_several_batches_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("walks.zv").display().to_string();
+    block_on(async {
+        let whole = created(&address, &walks(), GeometryKind::Polylines).await;
+        let here = Position::new(&[40.0; 3]).unwrap();
+        let query = Query::new().nearest(here, 500);
+        let expected = whole.query(&query).await.unwrap();
+        assert_eq!(expected.parts.as_ref().unwrap().objects.len(), 500);
+        let options = OpenOptions::default().budget(4 << 20);
+        let small = Dataset::open_with(address.as_str(), &options);
+        let mut batches = Vec::new();
+        let small = small.await.unwrap();
+        let report = small.batches(&query, |batch| {
+            batches.push(batch);
+            ControlFlow::Continue(())
+        });
+        report.await.unwrap();
+        assert_eq!(batches.first().unwrap().parts, expected.parts);
+        assert_eq!(batches.first().unwrap().distances, expected.distances);
+    });
+}
+
 /// Squares of such distances are infinite, so that the first vertices were the nearest.
 #[test]
 fn positions_too_far_for_distances_are_refused() {
