@@ -234,7 +234,7 @@ pub async fn plan_create(
 ///     };
 /// }
 /// plan.clean(&open).await?;
-/// assert_eq!(plan.report().and_then(|report| report["vertices"].as_u64()), Some(400));
+/// assert_eq!(plan.report().and_then(|report| report.as_ref()["vertices"].as_u64()), Some(400));
 /// # Ok(()) }
 /// ```
 ///
