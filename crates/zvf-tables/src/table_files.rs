@@ -9,11 +9,12 @@ use std::{
 
 use zvf::QueryResult;
 
+#[cfg(feature = "arrow")]
 use crate::arrow;
 #[cfg(feature = "parquet")]
 use crate::parquet;
 use crate::{
-    AttributeRename, FileFormat, StoreDescription, csv, npz,
+    AttributeRename, FileError, FileFault, FileFormat, StoreDescription, csv, npz,
     table::{
         GeometryInput, GeometryReadOptions, InputFile, OutputFile, TableReadOptions, WrittenFiles,
         arrays::{self, InterchangeArrays},
@@ -24,8 +25,6 @@ use crate::{
         staged::Staged,
     },
 };
-#[cfg(feature = "arrow")]
-use crate::{FileError, FileFault};
 
 /// Reads the geometry of a table and of the tables beside it.
 ///
