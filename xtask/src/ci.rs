@@ -77,7 +77,7 @@ const BESIDE: &[Beside] = &[
         name: "conformance: precomputed",
         words: "conformance --precomputed",
         budget: 180,
-        inputs: "crates/zvf-precomputed crates/zvf-serve crates/zvf-files/src \
+        inputs: "crates/zvf-precomputed crates/zvf-serve crates/zvf-files/src crates/zvf-tables/src \
             conformance/test_precomputed.py conformance/test_imported.py",
     },
     Beside {
