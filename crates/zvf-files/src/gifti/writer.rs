@@ -18,10 +18,7 @@ use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     collected::WholeMesh,
     names::original,
-    values::{
-        narrow, narrow_coordinate, numbers, rounded_coordinates, rounded_left_out, to_f32_bytes,
-        to_f64,
-    },
+    values::{narrow, narrow_coordinate, numbers, rounded_coordinates, rounded_left_out, to_f64},
     writer::{OutputSink, groups_left_out},
 };
 use zvf_model::base64;
@@ -65,6 +62,10 @@ impl GiftiWriter {
         }
         let is_first = self.whole.positions.is_empty();
         self.whole.add(batch, "gii")?;
+        // A batch of links has no attributes of vertices.
+        if !batch.positions.is_empty() && batch.vertex.len() < self.vertex.len() {
+            return Err(FileFault::Broken("a column is missing in a batch"));
+        }
         for (at, column) in batch.vertex.iter().enumerate() {
             match self.vertex.get_mut(at) {
                 Some(whole) if whole.name == column.name => {
@@ -137,7 +138,12 @@ impl GiftiWriter {
 
     /// Returns the arrays of the attributes, in the order of the source. For files of their own, each array
     /// has one column: Connectome Workbench opens no file that also has others.
-    fn arrays(&mut self, kept: &FileHeader, rows: &[usize], is_alone: bool) -> Vec<ValueArray> {
+    fn arrays(
+        &mut self,
+        kept: &FileHeader,
+        rows: &[usize],
+        is_alone: bool,
+    ) -> Result<Vec<ValueArray>, FileFault> {
         let mut columns = std::mem::take(&mut self.vertex);
         columns.retain(|column| column.name != "source_row");
         let entries = entries(kept);
@@ -150,9 +156,9 @@ impl GiftiWriter {
             let Some(values) = self.converted(column) else {
                 continue;
             };
-            let Some(values) = values.take(rows.iter().copied()) else {
-                continue;
-            };
+            let values = values.take(rows.iter().copied()).ok_or(FileFault::Broken(
+                "an attribute has fewer rows than vertices",
+            ))?;
             let original = original(kept.get("names"), &column.name);
             let named = |name: &str| json!([["Name", name]]);
             let entry = entries.get(column.name.as_str()).map(|(_, entry)| *entry);
@@ -185,22 +191,25 @@ impl GiftiWriter {
                 });
             }
         }
-        arrays
+        Ok(arrays)
     }
 
     /// Returns an attribute in a type of GIFTI.
     fn converted(&mut self, column: &Column) -> Option<NumericColumn> {
+        let unsupported = || format!("vertex.{}: not supported by gii", column.name);
         let Some(values) = numbers(column) else {
-            let line = format!("vertex.{}: not supported by gii", column.name);
-            self.left_out.push(line);
+            self.left_out.push(unsupported());
             return None;
         };
         if matches!(values.kind, Kind::UInt8 | Kind::Int32 | Kind::Float32) {
             return Some(values.into_owned());
         }
-        let floats = to_f64(&values);
+        let Some(floats) = to_f64(&values) else {
+            self.left_out.push(unsupported());
+            return None;
+        };
         let holds = f64::from(i32::MIN)..=f64::from(i32::MAX);
-        let is_held = || floats.iter().flatten().all(|value| holds.contains(value));
+        let is_held = || floats.iter().all(|value| holds.contains(value));
         let kind = match values.kind {
             Kind::Bool | Kind::Int8 | Kind::Int16 | Kind::UInt16 => Kind::Int32,
             Kind::UInt32 | Kind::Int64 | Kind::UInt64 if is_held() => Kind::Int32,
@@ -214,20 +223,16 @@ impl GiftiWriter {
                 reason = "whole numbers that fit"
             )]
             let whole = |value: f64| (value as i32).to_le_bytes();
-            made.bytes = floats?.into_iter().flat_map(whole).collect();
+            made.bytes = floats.into_iter().flat_map(whole).collect();
             return Some(made);
         }
-        let Some(bytes) = to_f32_bytes(&values) else {
-            let line = format!("vertex.{}: not supported by gii", column.name);
-            self.left_out.push(line);
-            return None;
-        };
         let is_rounded = |value: &f64| (f64::from(narrow(*value)) - value).abs() > 0.0;
-        if floats?.iter().any(is_rounded) {
+        if floats.iter().any(is_rounded) {
             let line = format!("vertex.{}: rounded to float32", column.name);
             self.left_out.push(line);
         }
-        made.bytes = bytes;
+        let single = |value: f64| narrow(value).to_le_bytes();
+        made.bytes = floats.into_iter().flat_map(single).collect();
         Some(made)
     }
 }
@@ -452,7 +457,8 @@ impl ResultWriter for GiftiWriter {
             written.map_err(in_file)?;
         }
         let mut beside: BTreeMap<&str, Document> = BTreeMap::new();
-        for array in self.arrays(&kept, &rows, is_alone) {
+        let arrays = self.arrays(&kept, &rows, is_alone).map_err(in_file)?;
+        for array in arrays {
             let part = array.part();
             let document = if is_alone {
                 beside

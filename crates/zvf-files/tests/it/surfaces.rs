@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use zvf::Query;
-use zvf_files::FileReadOptions;
+use zvf::{Query, QueryResult};
+use zvf_files::{FileFault, FileReadOptions};
 
 use crate::{
     damage::{flips, prefixes, refused},
@@ -152,6 +152,43 @@ fn surfaces_without_triangles_are_refused() {
         assert!(refused.contains("a.gii"), "{refused}");
         assert!(!path.exists());
     }
+}
+
+/// An attribute that a batch or some rows lack is refused instead of being left out.
+#[test]
+fn incomplete_attributes_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.gii");
+    let batch = |values: &[f32]| {
+        let corners = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+        let mut mesh = zvf::Geometry::new(zvf::NumericColumn::float32(3, corners));
+        mesh.link_width = 3;
+        mesh.links = vec![0, 1, 2];
+        let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+        let mut batch = zvf_files::whole_result(mesh, zvf::GeometryKind::Mesh, axes).unwrap();
+        let values: zvf::NumericColumn = values.iter().copied().collect();
+        batch.vertex.push(zvf::Column::new("curv", values));
+        batch
+    };
+    let written = |batches: &[QueryResult]| {
+        let description = zvf_files::StoreDescription::default();
+        let mut writer = zvf_files::create(&path, &description).unwrap();
+        for batch in batches {
+            writer.write(batch)?;
+        }
+        writer.finish(&zvf_files::GroupTables::default())
+    };
+    let whole = batch(&[0.5, 1.5, 2.5]);
+    let mut bare = whole.clone();
+    bare.vertex.clear();
+    for batches in [vec![whole.clone(), bare.clone()], vec![batch(&[0.5, 1.5])]] {
+        let error = written(&batches).unwrap_err();
+        assert!(matches!(error.fault, FileFault::Broken(_)), "{error:?}");
+        assert!(!path.exists());
+    }
+    // Links may follow in a batch of their own.
+    bare.positions = zvf::NumericColumn::float32(3, []);
+    written(&[whole, bare]).unwrap();
 }
 
 /// Regression test: the time was quadratic in the number of arrays.
