@@ -344,11 +344,16 @@ fn text(mut lines: LineReader) -> Result<(Geometry, bool), FileError> {
     if names.len() < 2 && names.first().is_none_or(Option::is_none) {
         return Ok((corners.geometry(), is_ended));
     }
-    Ok((with_solids(corners, &solids, &names), is_ended))
+    let geometry = with_solids(corners, &solids, &names).map_err(|fault| lines.error(fault))?;
+    Ok((geometry, is_ended))
 }
 
 /// Makes each solid an object. Vertices that solids share are copied.
-fn with_solids(corners: WeldedCorners, solids: &[i64], names: &[Option<String>]) -> Geometry {
+fn with_solids(
+    corners: WeldedCorners,
+    solids: &[i64],
+    names: &[Option<String>],
+) -> Result<Geometry, FileFault> {
     let mut numbers: HashMap<(i64, i64), u32> = HashMap::new();
     let mut rows = Vec::new();
     let mut owners = Vec::new();
@@ -365,7 +370,10 @@ fn with_solids(corners: WeldedCorners, solids: &[i64], names: &[Option<String>])
         links.push(i64::from(number));
     }
     let whole = corners.geometry();
-    let mut geometry = Geometry::new(whole.positions.take(rows).unwrap_or_default());
+    let positions = whole.positions.take(rows).ok_or(FileFault::Broken(
+        "a facet has a vertex that does not exist",
+    ))?;
+    let mut geometry = Geometry::new(positions);
     geometry.link_width = 3;
     geometry.links = links;
     geometry.object_ids = Some(owners);
@@ -381,5 +389,5 @@ fn with_solids(corners: WeldedCorners, solids: &[i64], names: &[Option<String>])
             .push(Column::text("name", used.iter().map(name)));
         geometry.objects = Some(used.into_iter().collect());
     }
-    geometry
+    Ok(geometry)
 }

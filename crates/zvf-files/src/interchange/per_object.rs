@@ -47,7 +47,8 @@ pub(crate) fn write(
     written.left_out = split.left_out();
     let mut seen = HashSet::new();
     for (row, target) in targets.iter().enumerate() {
-        let one = write_one(&split.object(row), description, target, &siblings)?;
+        let object = split.object(row).map_err(FileFault::of_result)?;
+        let one = write_one(&object, description, target, &siblings)?;
         written.files.extend(one.files);
         written.absent.extend(one.absent);
         for (all, lines) in [
@@ -144,7 +145,7 @@ impl<'a> ObjectSplit<'a> {
     }
 
     /// Returns the result of one object.
-    fn object(&self, row: usize) -> QueryResult {
+    fn object(&self, row: usize) -> Result<QueryResult, FileFault> {
         let (result, none) = (self.result, ObjectItems::default());
         let items = self.items.get(row).unwrap_or(&none);
         let taken = |columns: &[Column], rows: &[usize]| {
@@ -158,7 +159,9 @@ impl<'a> ObjectSplit<'a> {
         one.level = result.level;
         one.axes.clone_from(&result.axes);
         let positions = result.positions.take(vertices.iter().copied());
-        one.positions = positions.unwrap_or_default();
+        one.positions = positions.ok_or(FileFault::Broken(
+            "an object has a vertex that does not exist",
+        ))?;
         one.object_ids = result.object_ids.as_ref().map(|ids| gather(ids, vertices));
         one.row_ids = result.row_ids.as_ref().map(|ids| gather(ids, vertices));
         one.vertex = taken(&result.vertex, vertices);
@@ -213,7 +216,7 @@ impl<'a> ObjectSplit<'a> {
             })
             .collect();
         one.groups = groups;
-        one
+        Ok(one)
     }
 }
 
@@ -230,4 +233,27 @@ fn width(links: &Links) -> usize {
 fn gather<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
     let values = rows.iter().filter_map(|row| values.get(*row));
     values.copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_without_their_vertices_are_refused() {
+        let mut result = QueryResult::default();
+        result.objects = vec![7];
+        let vertices = vec![0];
+        let items = vec![ObjectItems {
+            vertices,
+            ..ObjectItems::default()
+        }];
+        let split = ObjectSplit {
+            result: &result,
+            items,
+            unowned: 0,
+            between: 0,
+        };
+        assert!(matches!(split.object(0), Err(FileFault::Broken(_))));
+    }
 }

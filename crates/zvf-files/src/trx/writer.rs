@@ -132,9 +132,9 @@ impl TrxWriter {
             if let FileGrid::MadeUp(_) = self.grid {
                 for start in (0..batch.positions.len()).step_by(BLOCK) {
                     let end = start.saturating_add(BLOCK).min(batch.positions.len());
-                    if let Some(block) = batch.positions.take(start..end) {
-                        self.grid.enclose(&coordinates.rows(&block)?);
-                    }
+                    let fault = FileFault::Broken("positions end inside a row");
+                    let block = batch.positions.take(start..end).ok_or(fault)?;
+                    self.grid.enclose(&coordinates.rows(&block)?);
                 }
             }
         }

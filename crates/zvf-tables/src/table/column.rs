@@ -197,14 +197,18 @@ pub(crate) fn join_channels(parts: &[&NumericColumn]) -> Result<NumericColumn, C
         let floats = floats?;
         return join_channels(&floats.iter().collect::<Vec<_>>());
     }
+    if let Some(part) = parts.iter().find(|part| part.len() != first.len()) {
+        return Err(ColumnError::Rows {
+            expected: first.len(),
+            found: part.len(),
+        });
+    }
     // One part is one column of an input file or one axis of a table.
     let width = u32::try_from(parts.len()).unwrap_or(u32::MAX);
     let mut joined = NumericColumn::new(first.kind, width);
     for row in 0..first.len() {
-        for part in parts {
-            joined
-                .bytes
-                .extend_from_slice(part.row(row).unwrap_or_default());
+        for channel in parts.iter().filter_map(|part| part.row(row)) {
+            joined.bytes.extend_from_slice(channel);
         }
     }
     Ok(joined)
@@ -277,4 +281,23 @@ fn exact(value: i64) -> Option<f64> {
     let high = i32::try_from(value >> 32).ok()?;
     let low = u32::try_from(value & 0xffff_ffff).ok()?;
     Some(f64::from(high) * 4_294_967_296.0 + f64::from(low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_of_different_lengths_are_refused() {
+        let long: NumericColumn = [1_i32, 2].into_iter().collect();
+        let short: NumericColumn = [3_i32].into_iter().collect();
+        let floats: NumericColumn = [3.0_f64].into_iter().collect();
+        for (one, other) in [(&long, &short), (&short, &long), (&long, &floats)] {
+            let (expected, found) = (one.len(), other.len());
+            let error = ColumnError::Rows { expected, found };
+            assert_eq!(join_channels(&[one, other]), Err(error));
+        }
+        let joined = join_channels(&[&long, &long]).unwrap();
+        assert_eq!(joined.to_vec::<i32>(), Some(vec![1, 1, 2, 2]));
+    }
 }
