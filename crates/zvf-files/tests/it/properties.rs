@@ -5,7 +5,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 use zvf::{Column, Geometry, GeometryKind, NumericColumn, ObjectGroup, numeric::Kind};
-use zvf_files::{FileFault, FileReadOptions, GroupTables, StoreDescription};
+use zvf_files::{
+    FileFault, FileReadOptions, GroupTables, LosslessTarget, OutputFile, StoreDescription,
+};
 
 /// Writes geometry to a file, and reads it again.
 fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geometry {
@@ -117,6 +119,37 @@ fn samples_hold_whole_types_and_finite_radii() {
             &["vertex.swc_id: is not a different id for each sample; samples are numbered"],
             ["0 0 0", "1.5 2 0.25"],
         );
+    }
+}
+
+/// Attributes of every scope that a format lacks are listed, and a strict target refuses them.
+#[test]
+fn lost_attributes_of_all_scopes_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let points = Geometry::new(positions(&[[0.0; 3], [1.0; 3]]));
+    let mut paths = points.clone();
+    paths.part_offsets = Some(vec![0, 2]);
+    for (name, geometry, kind) in [
+        ("a.tck", &paths, GeometryKind::Streamlines),
+        ("a.trk", &paths, GeometryKind::Streamlines),
+        ("a.trx", &paths, GeometryKind::Streamlines),
+        ("a.las", &points, GeometryKind::Points),
+    ] {
+        let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+        let mut result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
+        result.fragment = vec![column("site", [1_u8, 2])];
+        result.link = vec![Column::new("weight", NumericColumn::new(Kind::Float32, 1))];
+        let target = OutputFile::new(folder.path().join(name)).unwrap();
+        let strict = LosslessTarget::new(&target, true).unwrap();
+        let description = StoreDescription::default();
+        let written = zvf_files::write(&result, &description, strict.file()).unwrap();
+        let format = target.format();
+        let expected = ["fragment.site", "link.weight"]
+            .map(|name| format!("{name}: not supported by {format}"));
+        assert_eq!(written.left_out, expected);
+        let error = strict.publish(written).unwrap_err();
+        assert!(matches!(error.fault, FileFault::Lossy(_)), "{error:?}");
+        assert!(!target.path().exists());
     }
 }
 
