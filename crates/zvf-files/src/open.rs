@@ -280,6 +280,8 @@ const WRITTEN: &str = ".trk, .tck, .trx, .swc, .stl, .las, .laz, .gii, .geoparqu
 
 #[cfg(test)]
 mod tests {
+    use zvf_tables::OutputFile;
+
     use super::*;
 
     #[test]
@@ -288,7 +290,31 @@ mod tests {
             let handlers = FormatHandlers::of(format);
             let is_opened = format.is_readable() && !format.is_interchange();
             assert_eq!(handlers.open.is_some(), is_opened, "{format}");
-            assert!(handlers.create.is_none() || !format.is_interchange());
+        }
+    }
+
+    /// Two messages list the formats that are written.
+    #[test]
+    fn formats_that_are_listed_as_written_have_a_function() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = OutputFile::new(folder.path().join("a.none")).unwrap_err();
+        let extensions = |text: &str| {
+            let words = text.split([' ', ',']).map(str::to_owned);
+            words.collect::<BTreeSet<String>>()
+        };
+        let (accepted, created) = (extensions(&refused.to_string()), extensions(WRITTEN));
+        for format in FileFormat::ALL {
+            let extension = format!(".{format}");
+            let is_created = FormatHandlers::of(format).create.is_some();
+            assert_eq!(is_created, created.contains(&extension), "{format}");
+            let has_another =
+                format.is_interchange() || matches!(format, FileFormat::Ply | FileFormat::Obj);
+            assert_eq!(
+                is_created || has_another,
+                accepted.contains(&extension),
+                "{format}"
+            );
+            assert!(!is_created || !has_another, "{format}");
         }
     }
 }
