@@ -118,8 +118,17 @@ pub(crate) fn read_table(
         FileFormat::Arrow => arrow::read_table(file.path(), options),
         #[cfg(feature = "parquet")]
         FileFormat::Parquet => parquet::read_table(file.path(), options),
-        _ => Err(FileFault::NotBuilt(file.format().extension()).of(file.path())),
+        format => Err(no_table(format).of(file.path())),
     })
+}
+
+/// Returns the fault of a format whose tables this build neither reads nor writes.
+fn no_table(format: FileFormat) -> FileFault {
+    if format.is_interchange() {
+        FileFault::NotBuilt(format.extension())
+    } else {
+        FileFault::NoTable
+    }
 }
 
 /// Writes a consistent query result with a description of its store to the file of a table, and the
@@ -147,7 +156,7 @@ pub fn write(
         FileFormat::Arrow => arrow::write(result, description, &mut staged)?,
         #[cfg(feature = "parquet")]
         FileFormat::Parquet => parquet::write(result, description, &mut staged)?,
-        format => return Err(FileFault::NotBuilt(format.extension()).of(file.path())),
+        format => return Err(no_table(format).of(file.path())),
     };
     staged.keep(siblings);
     let mut written = staged.publish()?;
@@ -164,4 +173,32 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let mut staged = Staged::new(path);
     staged.write(|sink| Ok(sink.write_all(bytes)?))?;
     staged.publish().map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf::GeometryKind;
+
+    use super::*;
+
+    #[test]
+    fn formats_of_a_field_are_no_tables() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.trk");
+        let file = OutputFile::new(&path).unwrap();
+        let description = StoreDescription::default();
+        let written = write(
+            &QueryResult::default(),
+            &description,
+            &file,
+            &HashSet::new(),
+        );
+        assert!(matches!(written.unwrap_err().fault, FileFault::NoTable));
+        assert!(!path.exists());
+        std::fs::write(&path, b"TRACK").unwrap();
+        let file = InputFile::new(&path).unwrap();
+        let options = GeometryReadOptions::new(GeometryKind::Streamlines);
+        let read = read(&file, &options);
+        assert!(matches!(read.unwrap_err().fault, FileFault::NoTable));
+    }
 }
