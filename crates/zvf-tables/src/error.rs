@@ -12,6 +12,7 @@ use zvf_model::{base64::Base64Error, closest::closest, metadata::MetadataError};
 
 use crate::{
     display::shell_word,
+    source_error::{kind_of_batch, kind_of_io, kind_of_reading, kind_of_zip},
     table_error::{ColumnError, CsvError, NpyReadError},
 };
 
@@ -34,10 +35,15 @@ impl FileError {
 
     /// Returns the error of a batch, which most sources of geometry return as a file error.
     pub fn of_batch(error: Box<dyn Error + Send + Sync>) -> Self {
-        match error.downcast::<Self>() {
-            Ok(error) => *error,
-            Err(error) => FileFault::Batch(error).of_result(),
-        }
+        let error = match error.downcast::<Self>() {
+            Ok(error) => return *error,
+            Err(error) => error,
+        };
+        let fault = match error.downcast::<FileFault>() {
+            Ok(fault) => *fault,
+            Err(error) => FileFault::Batch(error),
+        };
+        fault.of_result()
     }
 
     /// Returns the error of a file that a library or the operating system cannot read.
@@ -307,7 +313,8 @@ pub enum FileFault {
     /// The description of the store is damaged.
     #[error("the description of the store is damaged: {0}; correct or remove it")]
     Description(String),
-    /// The file is not a zip file, or is damaged. Its message has the words of the library.
+    /// The file is not a zip file, or is damaged. The error of the library is no source, because this
+    /// message says enough.
     #[error("is not an npz file, or is truncated or damaged")]
     NotNpz(Box<ZipError>),
     /// An array of an npz file cannot be read.
@@ -449,7 +456,10 @@ pub enum FileFault {
 
 impl From<ZipError> for FileFault {
     fn from(error: ZipError) -> Self {
-        Self::Zip(Box::new(error))
+        match error {
+            ZipError::Io(error) => Self::Io(error),
+            error => Self::Zip(Box::new(error)),
+        }
     }
 }
 
@@ -462,22 +472,28 @@ impl From<MetadataError> for FileFault {
 #[cfg(feature = "geoparquet")]
 impl From<parquet::errors::ParquetError> for FileFault {
     fn from(error: parquet::errors::ParquetError) -> Self {
-        Self::library(
-            ErrorKind::Damaged,
-            "the table cannot be read or written",
-            error,
-        )
+        match crate::source_error::io_of_parquet(error) {
+            Ok(error) => Self::Io(error),
+            Err(error) => Self::library(
+                ErrorKind::Damaged,
+                "the table cannot be read or written",
+                error,
+            ),
+        }
     }
 }
 
 #[cfg(feature = "geoparquet")]
 impl From<arrow_schema::ArrowError> for FileFault {
     fn from(error: arrow_schema::ArrowError) -> Self {
-        Self::library(
-            ErrorKind::Damaged,
-            "the columns cannot be read or written",
-            error,
-        )
+        match error {
+            arrow_schema::ArrowError::IoError(_, error) => Self::Io(error),
+            error => Self::library(
+                ErrorKind::Damaged,
+                "the columns cannot be read or written",
+                error,
+            ),
+        }
     }
 }
 
@@ -489,14 +505,6 @@ impl From<zvf_arrow::ConversionError> for FileFault {
             "a column cannot be converted",
             error,
         )
-    }
-}
-
-/// Returns the kind of an error of the operating system.
-fn kind_of_io(error: &io::Error) -> ErrorKind {
-    match error.kind() {
-        io::ErrorKind::NotFound => ErrorKind::NotFound,
-        _ => ErrorKind::Unavailable,
     }
 }
 
@@ -533,9 +541,13 @@ impl FileFault {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io(error) | Self::Write(error) => kind_of_io(error),
-            Self::Read(error) => error.downcast_ref().map_or(ErrorKind::Damaged, kind_of_io),
+            Self::Read(error) => kind_of_reading(error.as_ref()),
             Self::Library { kind, .. } => *kind,
-            Self::Batch(_) => ErrorKind::Interrupted,
+            Self::Batch(error) => kind_of_batch(error.as_ref()),
+            Self::Zip(error) | Self::NotNpz(error) => kind_of_zip(error),
+            Self::Npy(error) => error.kind(),
+            Self::Csv(error) => error.kind(),
+            Self::Column(error) => error.kind(),
             Self::Truncated { .. }
             | Self::Trailing(_)
             | Self::Field { .. }
@@ -545,14 +557,9 @@ impl FileFault {
             | Self::NotFinite(_)
             | Self::Number { .. }
             | Self::Twice(_)
-            | Self::Zip(_)
             | Self::Json(_)
             | Self::Metadata(_)
             | Self::Description(_)
-            | Self::NotNpz(_)
-            | Self::Npy(_)
-            | Self::Csv(_)
-            | Self::Column(_)
             | Self::Undecodable => ErrorKind::Damaged,
             Self::Unsupported(_)
             | Self::Extension(_)
@@ -670,6 +677,7 @@ impl FileFault {
 
 #[cfg(test)]
 mod tests {
+    use zvf::StateError;
     use zvf_model::error_chain::error_chain;
 
     use super::*;
@@ -698,7 +706,7 @@ mod tests {
             ),
             (
                 FileFault::Column(ColumnError::Twice).at(path, column()),
-                ErrorKind::Damaged,
+                ErrorKind::InvalidInput,
                 "a.csv: vertex.fa: occurs twice",
             ),
             (
@@ -732,13 +740,96 @@ mod tests {
                 "a.csv: holds no vertices, and a store without vertices cannot be created",
             ),
             (
+                FileError::of_batch(Box::new(FileFault::Broken("links without ends"))),
+                ErrorKind::InvalidInput,
+                "the result is inconsistent: links without ends",
+            ),
+            (
                 FileError::of_batch(Box::new(gone())),
-                ErrorKind::Interrupted,
+                ErrorKind::NotFound,
                 "entity not found",
+            ),
+            (
+                FileError::of_batch(Box::new(zvf::Error::from(StateError::Unfinished {
+                    address: "a.zv".to_owned(),
+                }))),
+                ErrorKind::Conflict,
+                "a.zv is not complete: its creation is in progress or was interrupted",
+            ),
+            (
+                FileError::of_batch("no more rows".into()),
+                ErrorKind::Interrupted,
+                "no more rows",
             ),
         ] {
             assert_eq!(error_chain(&error), expected);
             assert_eq!(error.kind(), kind, "{expected}");
         }
+    }
+
+    #[test]
+    fn kinds_tell_damage_from_input_and_from_the_disk() {
+        let io = io::Error::from;
+        let unpacked = || ZipError::Io(io(io::ErrorKind::StorageFull));
+        let npy = |error: NpyReadError| FileFault::Npy(Box::new(error));
+        for (fault, kind) in [
+            (
+                FileFault::Io(io(io::ErrorKind::UnexpectedEof)),
+                ErrorKind::Damaged,
+            ),
+            (
+                FileFault::Read(Box::new(io(io::ErrorKind::InvalidData))),
+                ErrorKind::Damaged,
+            ),
+            (
+                FileFault::Read(Box::new(unpacked())),
+                ErrorKind::Unavailable,
+            ),
+            (FileFault::from(unpacked()), ErrorKind::Unavailable),
+            (FileFault::from(ZipError::FileNotFound), ErrorKind::Damaged),
+            (
+                FileFault::from(ZipError::UnsupportedArchive("encrypted")),
+                ErrorKind::Unsupported,
+            ),
+            (npy(NpyReadError::Object), ErrorKind::Unsupported),
+            (npy(NpyReadError::Memory(9)), ErrorKind::OverBudget),
+            (npy(NpyReadError::Truncated), ErrorKind::Damaged),
+            (npy(NpyReadError::Zip(unpacked())), ErrorKind::Unavailable),
+            (
+                npy(NpyReadError::Io(io(io::ErrorKind::PermissionDenied))),
+                ErrorKind::Unavailable,
+            ),
+            (
+                FileFault::Csv(CsvError::Separator(';')),
+                ErrorKind::InvalidInput,
+            ),
+            (
+                FileFault::Column(ColumnError::Missing(0)),
+                ErrorKind::InvalidInput,
+            ),
+            (
+                FileFault::Column(ColumnError::Kind("date32".to_owned())),
+                ErrorKind::Unsupported,
+            ),
+        ] {
+            assert_eq!(fault.kind(), kind, "{fault:?}");
+        }
+    }
+
+    #[cfg(feature = "geoparquet")]
+    #[test]
+    fn full_disks_are_no_damage_of_tables() {
+        use arrow_schema::ArrowError;
+        use parquet::errors::ParquetError;
+
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        for fault in [
+            FileFault::from(ParquetError::from(full())),
+            FileFault::from(ArrowError::from(full())),
+        ] {
+            assert!(matches!(fault, FileFault::Io(_)), "{fault:?}");
+        }
+        let general = ParquetError::General("no footer".to_owned());
+        assert_eq!(FileFault::from(general).kind(), ErrorKind::Damaged);
     }
 }

@@ -80,6 +80,7 @@ mod parquet;
 #[cfg(feature = "arrow")]
 mod record_batch;
 mod rename;
+mod source_error;
 mod store_description;
 mod table;
 mod table_error;

@@ -1,6 +1,6 @@
 //! Parquet, written with zstd compression.
 
-use std::{fs::File, io, path::Path, sync::Arc};
+use std::{fs::File, path::Path, sync::Arc};
 
 use arrow_schema::{DataType, Fields, Schema};
 use parquet::{
@@ -16,6 +16,7 @@ use zvf::{ErrorKind, QueryResult};
 
 use crate::StoreDescription;
 use crate::record_batch::{RecordBatches, TableBuilder, write_batches};
+use crate::source_error::io_of_parquet;
 use crate::table::{
     TableReadOptions,
     input_table::InputTable,
@@ -100,12 +101,10 @@ fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), F
 
 /// Returns the fault of a table that the library cannot write.
 fn fault(error: ParquetError) -> FileFault {
-    let error = match error {
-        ParquetError::External(error) => match error.downcast::<io::Error>() {
-            Ok(error) => return FileFault::Io(*error),
-            Err(error) => ParquetError::External(error),
-        },
-        error => error,
-    };
-    FileFault::library(ErrorKind::Unavailable, "parquet cannot be written", error)
+    match io_of_parquet(error) {
+        Ok(error) => FileFault::Io(error),
+        Err(error) => {
+            FileFault::library(ErrorKind::Unsupported, "parquet cannot be written", error)
+        }
+    }
 }

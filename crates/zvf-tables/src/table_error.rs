@@ -2,6 +2,10 @@
 
 use std::io;
 
+use zvf::ErrorKind;
+
+use crate::source_error::{kind_of_io, kind_of_zip};
+
 /// A column or array that cannot be used. Rows count from 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -94,6 +98,32 @@ pub enum ColumnError {
     Group(String),
 }
 
+impl ColumnError {
+    /// Returns the kind of the error.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Kind(_) | Self::Wide => ErrorKind::Unsupported,
+            Self::Order(_)
+            | Self::Repeated(_)
+            | Self::Text
+            | Self::TextAt { .. }
+            | Self::NotIntegers(_)
+            | Self::TooLarge { .. }
+            | Self::Negative(_)
+            | Self::Columns { .. }
+            | Self::Dimensions { .. }
+            | Self::Rows { .. }
+            | Self::Missing(_)
+            | Self::Inexact(_)
+            | Self::Twice
+            | Self::OfPaths(_)
+            | Self::Elsewhere(_)
+            | Self::Mask
+            | Self::Group(_) => ErrorKind::InvalidInput,
+        }
+    }
+}
+
 /// A line of csv that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -146,6 +176,24 @@ pub enum CsvError {
     /// The file cannot be read.
     #[error("cannot be read")]
     Io(#[from] io::Error),
+}
+
+impl CsvError {
+    /// Returns the kind of the error.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Fields { .. } | Self::Unclosed | Self::Behind => ErrorKind::Damaged,
+            Self::Empty
+            | Self::Separator(_)
+            | Self::NoNames(_)
+            | Self::Unnamed(_)
+            | Self::Encoding
+            | Self::Missing { .. } => ErrorKind::InvalidInput,
+            Self::Long => ErrorKind::Unsupported,
+            Self::Changed => ErrorKind::Conflict,
+            Self::Io(error) => kind_of_io(error),
+        }
+    }
 }
 
 /// An array of NumPy that cannot be read.
@@ -224,4 +272,32 @@ pub enum NpyReadError {
     /// The zip library returned an error.
     #[error("cannot be decompressed")]
     Zip(#[from] zip::result::ZipError),
+}
+
+impl NpyReadError {
+    /// Returns the kind of the error.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Version(..)
+            | Self::HeaderLength(_)
+            | Self::Object
+            | Self::Records
+            | Self::Dtype(_)
+            | Self::NoWidth
+            | Self::NoDimension
+            | Self::NoColumns
+            | Self::TextColumns
+            | Self::Packing => ErrorKind::Unsupported,
+            Self::Magic
+            | Self::Header
+            | Self::Shape
+            | Self::Size { .. }
+            | Self::Truncated
+            | Self::Characters(_)
+            | Self::Packed { .. } => ErrorKind::Damaged,
+            Self::Memory(_) => ErrorKind::OverBudget,
+            Self::Io(error) => kind_of_io(error),
+            Self::Zip(error) => kind_of_zip(error),
+        }
+    }
 }

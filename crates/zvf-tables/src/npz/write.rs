@@ -273,7 +273,7 @@ fn width(rows: NumericRows<'_>) -> usize {
 fn zip_fault(error: zip::result::ZipError) -> FileFault {
     match error {
         zip::result::ZipError::Io(error) => error.into(),
-        error => FileFault::library(ErrorKind::Unavailable, "npz cannot be written", error),
+        error => FileFault::library(ErrorKind::Unsupported, "npz cannot be written", error),
     }
 }
 

@@ -202,6 +202,6 @@ fn write_error(error: ConversionError) -> FileFault {
 pub(crate) fn fault(error: ArrowError) -> FileFault {
     match error {
         ArrowError::IoError(_, error) => error.into(),
-        error => FileFault::library(ErrorKind::Unavailable, "arrow cannot be written", error),
+        error => FileFault::library(ErrorKind::Unsupported, "arrow cannot be written", error),
     }
 }
