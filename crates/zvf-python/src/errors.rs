@@ -1,12 +1,12 @@
 //! Errors of the engine as exceptions of the package.
 
-use std::io;
+use std::{io, iter::successors};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use zvf::{Error, ErrorKind, StateError};
 use zvf_catalog::CatalogError;
 use zvf_dense::DenseError;
-use zvf_files::{FileError, FileFault};
+use zvf_files::FileError;
 use zvf_model::error_chain::error_chain;
 use zvf_query::QueryError;
 use zvf_render::RenderError;
@@ -63,12 +63,7 @@ impl IntoException for DenseError {
 
 impl IntoException for FileError {
     fn into_exception(self, py: Python<'_>) -> PyErr {
-        let class = match &self.fault {
-            FileFault::Io(error) if error.kind() == io::ErrorKind::NotFound => "NotFoundError",
-            FileFault::Io(_) => "AccessError",
-            _ => "InputError",
-        };
-        exception(py, class, &error_chain(&self), None, None)
+        exception(py, class_of_file(&self), &error_chain(&self), None, None)
     }
 }
 
@@ -110,6 +105,26 @@ fn class(error: &Error) -> &'static str {
         ErrorKind::Interrupted if error.is_from_caller() => "InputError",
         _ => "Error",
     }
+}
+
+/// Returns the name of the class for an error of a file. A file is input of the caller: damage and
+/// content that is not supported are faults of the input, not of a store.
+fn class_of_file(error: &FileError) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotFound if is_of_system(error) => "NotFoundError",
+        ErrorKind::Conflict => "ConflictError",
+        ErrorKind::OverBudget => "MemoryLimitError",
+        ErrorKind::Unavailable => "AccessError",
+        _ => "InputError",
+    }
+}
+
+/// Returns whether the operating system reports the error. Otherwise, a file exists and lacks an
+/// attribute or a column.
+fn is_of_system(error: &FileError) -> bool {
+    let first: &(dyn std::error::Error + 'static) = error;
+    let mut sources = successors(Some(first), |&error| error.source());
+    sources.any(|error| error.is::<io::Error>())
 }
 
 /// Creates an exception of a class in `zvf._errors`.

@@ -30,10 +30,6 @@ impl IntoException for SaveError {
             Self::Query(error) => return error.into_exception(py),
             Self::Changed => "ConflictError",
             Self::Write(FileError {
-                fault: FileFault::Write(_),
-                ..
-            }) => "AccessError",
-            Self::Write(FileError {
                 path,
                 fault: FileFault::Lossy(left_out),
                 ..
@@ -46,6 +42,7 @@ impl IntoException for SaveError {
                 );
                 return exception(py, "InputError", &text, None, None);
             }
+            Self::Write(error) => return error.into_exception(py),
             _ => "InputError",
         };
         exception(py, class, &error_chain(&self), None, None)
