@@ -1,14 +1,15 @@
 //! Tables of query results: csv, npz, Arrow and Parquet, and the names and errors of files.
 //!
-//! [`read`] and [`write()`] know the formats that hold everything a query returns. Programs use them by
-//! the functions of the same names in `zvf-files`, which add the formats of a field. Both share the
-//! list of formats ([`FileFormat`]), the names of files ([`InputFile`], [`OutputFile`]), what a file
-//! tells of a store ([`StoreDescription`]) and the error ([`FileError`]); PLY and OBJ files also have
-//! the columns of a result ([`OutputTable`]).
+//! [`read`] and [`write()`] know the formats that hold everything a query returns. Programs use them
+//! through the functions of the same names in `zvf-files`, which add the formats of a field. Both
+//! crates share the list of formats ([`FileFormat`]), the names of files ([`InputFile`],
+//! [`OutputFile`]), what a file tells of a store ([`StoreDescription`]) and the error ([`FileError`]);
+//! PLY and OBJ files also have the columns of a result ([`OutputTable`]).
 //!
 //! A table that was written can be read, so a query result becomes a store again without conversion.
-//! All rows are written, in the order of the result. Files appear under their names only when all of them are complete, so a run that
-//! fails leaves earlier files untouched. They replace all files of an earlier result of that name.
+//! All rows are written, in the order of the result. Files appear under their names only when all of
+//! them are complete, so a run that fails leaves earlier files untouched. They replace all files of an
+//! earlier result of that name.
 //!
 //! | format | files |
 //! |---|---|
@@ -34,11 +35,11 @@
 //!
 //! # Columns of tables
 //!
-//! Vertices have one column per axis, then `row_id` if the query requests it, for paths `part`, then `object_id`, then
-//! `vertex.NAME` and `fragment.NAME`. When a table is read, the axes are the columns x, y, z and w,
-//! the columns that the schema names, or the columns that the user names; a column without a scope
-//! is an attribute of vertices. Consecutive rows with equal `part` and `object_id`
-//! form one path.
+//! Vertices have one column per axis, then `row_id` if the query requests it, for paths `part`, then
+//! `object_id`, then `vertex.NAME` and `fragment.NAME`. When a table is read, the axes are the columns
+//! x, y, z and w, the columns that the schema names, or the columns that the user names; a column
+//! without a scope is an attribute of vertices. Consecutive rows with equal `part` and `object_id` form
+//! one path.
 //!
 //! Links have `links`, the rows of their ends counted from 0, then `link.NAME`. Objects have
 //! `object_id` and `object.NAME`; groups have `group` and `object_id`, one row per member; attributes
