@@ -50,11 +50,6 @@ impl FileError {
     pub(crate) fn unreadable(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         FileFault::Read(source.into()).of(path)
     }
-
-    /// Returns whether the message names the fault, which is a source otherwise.
-    fn names_fault(&self) -> bool {
-        self.path.as_os_str().is_empty() || self.fault.is_predicate()
-    }
 }
 
 impl fmt::Display for FileError {
@@ -65,21 +60,15 @@ impl fmt::Display for FileError {
         if matches!(self.fault, FileFault::Rename { .. }) {
             f.write_str("--rename: ")?;
         }
-        write!(f, "{}{}", self.path.display(), self.place)?;
-        if self.fault.is_predicate() {
-            write!(f, " {}", self.fault)?;
-        }
-        Ok(())
+        let join = if self.fault.is_predicate() { "" } else { ":" };
+        let (path, place, fault) = (self.path.display(), &self.place, &self.fault);
+        write!(f, "{path}{place}{join} {fault}")
     }
 }
 
 impl Error for FileError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        if self.names_fault() {
-            self.fault.source()
-        } else {
-            Some(&self.fault)
-        }
+        self.fault.source()
     }
 }
 
