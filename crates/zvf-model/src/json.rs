@@ -25,7 +25,7 @@ pub struct Json(Value);
 
 /// The error of text that is not JSON.
 #[derive(Debug, thiserror::Error)]
-#[error("line {}, column {} is not JSON", .0.line(), .0.column())]
+#[error("the text is not JSON")]
 pub struct JsonError(#[source] serde_json::Error);
 
 impl fmt::Display for Json {

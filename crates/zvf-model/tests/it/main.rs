@@ -18,6 +18,7 @@ mod golden_metadata;
 mod golden_nodes;
 mod grid;
 mod hostile;
+mod json;
 mod key;
 mod layout;
 mod node_copy;
