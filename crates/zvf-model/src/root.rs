@@ -431,13 +431,13 @@ pub type AttributeDeclarations = BTreeMap<String, BTreeMap<String, Attributes>>;
 pub enum CrossLevelDepth {
     /// Every number, stored as −1.
     All,
-    /// This number; 0 for no links.
+    /// This number, at most 2³¹ − 1; 0 for no links. [`of_number`](Self::of_number) checks it.
     Levels(u32),
 }
 
 impl CrossLevelDepth {
     /// Returns the depth that a number means; `None` if it is below −1 or above 2³¹ − 1.
-    fn of_number(number: i64) -> Option<Self> {
+    pub fn of_number(number: i64) -> Option<Self> {
         match u32::try_from(i32::try_from(number).ok()?) {
             Ok(levels) => Some(Self::Levels(levels)),
             Err(_) => (number == -1).then_some(Self::All),

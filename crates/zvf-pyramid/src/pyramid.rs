@@ -209,7 +209,10 @@ impl PyramidOptions {
         match (self.cross_level, self.depth) {
             (CrossLevel::None, _) => CrossLevelDepth::Levels(0),
             (_, None) => CrossLevelDepth::All,
-            (_, Some(depth)) => CrossLevelDepth::Levels(depth),
+            // A store has fewer levels than the format can express.
+            (_, Some(depth)) => {
+                CrossLevelDepth::of_number(depth.into()).unwrap_or(CrossLevelDepth::All)
+            }
         }
     }
 }

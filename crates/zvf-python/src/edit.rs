@@ -389,12 +389,14 @@ pub(crate) fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptio
         None => {}
         Some(-1) => options.depth = None,
         Some(depth) => {
-            let depth = u32::try_from(depth).map_err(|_| {
-                PyValueError::new_err(format!(
-                    "depth is {depth}; it is a number of levels, or -1 for all"
-                ))
-            })?;
-            options.depth = Some(depth);
+            // The format has no larger number than that of an i32.
+            let levels = i32::try_from(depth).ok().map(u32::try_from);
+            let Some(Ok(levels)) = levels else {
+                return Err(PyValueError::new_err(format!(
+                    "depth is {depth}; it is a number of levels below 2147483648, or -1 for all"
+                )));
+            };
+            options.depth = Some(levels);
         }
     }
     options.overwrite = given.get("overwrite")?.unwrap_or(false);

@@ -145,7 +145,9 @@ enum PyramidUsageError {
     Factor(f64),
     #[error("--sparsity must be 1 or more, and {0} is not")]
     Sparsity(f64),
-    #[error("--depth must be a number of levels, or -1 for all, and {0} is neither")]
+    #[error(
+        "--depth must be a number of levels below 2147483648, or -1 for all, and {0} is neither"
+    )]
     Depth(i64),
     #[error("--tolerance must be a distance above 0, and {0} is not")]
     Tolerance(f64),
@@ -252,13 +254,38 @@ fn options(arguments: &PyramidArgs) -> Result<PyramidOptions, Box<dyn Error>> {
         options.rules.insert(name.to_owned(), rule);
     }
     options.cross_level = arguments.cross_level;
-    options.depth = match arguments.depth {
-        -1 => None,
-        depth => Some(u32::try_from(depth).map_err(|_| PyramidUsageError::Depth(depth))?),
-    };
+    options.depth = depth(arguments.depth)?;
     options.refinement = arguments.refinement;
     options.overwrite = arguments.overwrite;
     let workers = arguments.workers.map(usize::from);
     options.runner = workers.map(|workers| WorkerPool::new(workers).shared());
     Ok(options)
+}
+
+/// Returns the number of levels that `--depth` means; `None` for all.
+fn depth(number: i64) -> Result<Option<u32>, PyramidUsageError> {
+    if number == -1 {
+        return Ok(None);
+    }
+    // The format has no larger number than that of an i32.
+    let levels = i32::try_from(number).ok().map(u32::try_from);
+    match levels {
+        Some(Ok(levels)) => Ok(Some(levels)),
+        _ => Err(PyramidUsageError::Depth(number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::depth;
+
+    #[test]
+    fn depths_that_the_format_cannot_express_are_refused() {
+        assert_eq!(depth(-1).unwrap(), None);
+        assert_eq!(depth(0).unwrap(), Some(0));
+        assert_eq!(depth(i32::MAX.into()).unwrap(), Some(2_147_483_647));
+        for number in [-2, 2_147_483_648, 3_000_000_000, i64::MAX] {
+            assert!(depth(number).is_err(), "{number}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use zvf_model::{
     geometry_kind::GeometryKind,
     level::{LevelId, LevelMetadata},
     metadata::MetadataNote,
-    root::{RootMetadata, UNDERSTOOD_CAPABILITIES, WindingOrder},
+    root::{CrossLevelDepth, RootMetadata, UNDERSTOOD_CAPABILITIES, WindingOrder},
 };
 
 use crate::store::key;
@@ -325,4 +325,21 @@ fn levels_are_plain_numbers() {
     assert_eq!(LevelId::parse("4294967295"), Some(LevelId::new(u32::MAX)));
     assert_eq!(LevelId::new(1).offset(-2), None);
     assert_eq!(LevelId::new(1).offset(2), Some(LevelId::new(3)));
+}
+
+#[test]
+fn a_depth_between_levels_is_a_number_that_the_format_can_express() {
+    use CrossLevelDepth::{All, Levels};
+    for (number, expected) in [
+        (-2, None),
+        (-1, Some(All)),
+        (0, Some(Levels(0))),
+        (2_147_483_647, Some(Levels(2_147_483_647))),
+        (2_147_483_648, None),
+        (i64::MAX, None),
+    ] {
+        let depth = CrossLevelDepth::of_number(number);
+        assert_eq!(depth, expected);
+        assert!(depth.is_none_or(|depth| depth.number() == number));
+    }
 }

@@ -10,7 +10,7 @@ use zvf::{
 };
 use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn, Profile};
 use zvf_format::numeric::Kind;
-use zvf_model::level::LevelId;
+use zvf_model::{level::LevelId, root::CrossLevelDepth};
 use zvf_testkit::{golden::Golden, stores::Random};
 
 use super::random::{Wanted, store_of};
@@ -558,4 +558,28 @@ async fn has_empty_level(store: &Store, about: &str) {
         .await
         .unwrap_or_else(|error| panic!("{about}: {error:?}"));
     assert_eq!(result.positions.len(), 0, "{about}");
+}
+
+#[test]
+fn a_depth_that_the_format_cannot_express_means_all_levels() {
+    for (depth, expected) in [
+        (2, CrossLevelDepth::Levels(2)),
+        (3_000_000_000, CrossLevelDepth::All),
+        (u32::MAX, CrossLevelDepth::All),
+    ] {
+        let mut random = Random::new(1);
+        let geometry = Geometry::new(places(&mut random, 200, 2));
+        let mut design = Design::new(GeometryKind::Points);
+        design.chunk_shape = Some(vec![10.0; 2]);
+        block_on(async {
+            let store = store_of(geometry, design).await;
+            let mut levels = AutoLevels::default();
+            levels.levels = Some(1);
+            let options = PyramidOptions::new().levels(levels).depth(depth);
+            build_pyramid(&store, &options).await.unwrap();
+            let dataset = Dataset::open(store.clone()).await.unwrap();
+            assert_eq!(dataset.root().cross_level_depth, Some(expected));
+            is_sound(&store, "a large depth").await;
+        });
+    }
 }
