@@ -172,7 +172,12 @@ fn without(
     }
     geometry.links = links;
     let positions = geometry.positions.take(rows.iter().copied());
-    geometry.positions = positions.unwrap_or_default();
+    geometry.positions = positions.ok_or_else(|| BuildError::RowCount {
+        what: "geometry",
+        name: "positions".to_owned(),
+        expected: keep.len(),
+        found: geometry.positions.len(),
+    })?;
     gather(&mut geometry.vertex, &rows);
     gather(&mut geometry.fragment_rows, &rows);
     gather(&mut geometry.link, &kept_links);

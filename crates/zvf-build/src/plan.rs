@@ -367,8 +367,9 @@ impl WritePlan {
 
     /// Encodes the coordinates of a chunk's vertices.
     pub(crate) fn positions(&self, chunk: u32) -> Vec<u8> {
-        let taken = self.geometry.positions.take(self.input(chunk));
-        taken.map(|taken| taken.bytes).unwrap_or_default()
+        // The layout numbers the rows of these positions.
+        let positions = &self.geometry.positions;
+        positions.take_existing(self.input(chunk)).bytes
     }
 
     /// Returns the row form of link arrays: links that are reordered keep the permutation of their

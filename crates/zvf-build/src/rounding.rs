@@ -65,9 +65,7 @@ impl Rounding {
         let rows = positions.len();
         for start in (0..rows).step_by(BLOCK) {
             let count = BLOCK.min(rows - start);
-            let Some(part) = positions.take(start..start + count) else {
-                break;
-            };
+            let part = positions.take_existing(start..start + count);
             let rounded = coordinates::converted(&part, self.kind)?;
             coordinates::block(&part, 0..count, &mut exact);
             coordinates::block(&rounded, 0..count, &mut stored);

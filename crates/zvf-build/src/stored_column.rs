@@ -85,10 +85,9 @@ impl StoredColumn {
         self
     }
 
-    /// Copies the bytes of the given rows in order.
+    /// Copies the bytes of the given rows, which exist, in order.
     pub(crate) fn gather(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
-        let taken = self.numbers.take(rows);
-        taken.map(|taken| taken.bytes).unwrap_or_default()
+        self.numbers.take_existing(rows).bytes
     }
 }
 

@@ -151,6 +151,20 @@ impl NumericColumn {
         are_rows.then_some(taken)
     }
 
+    /// Copies the rows at these positions, which exist, in this order. The number of rows is that of
+    /// the positions in any case: one past the end gives a row of zeros.
+    ///
+    /// # Panics
+    ///
+    /// If a position is past the end and debug assertions are enabled.
+    #[must_use]
+    pub fn take_existing(&self, rows: impl IntoIterator<Item = usize>) -> Self {
+        let mut are_rows = true;
+        let taken = self.take_or_zeros(rows.into_iter(), &mut are_rows);
+        debug_assert!(are_rows, "a position is past the end of a column");
+        taken
+    }
+
     /// Copies rows. A position past the end gives a row of zeros, and clears `are_rows`.
     fn take_or_zeros(&self, rows: impl Iterator<Item = usize>, are_rows: &mut bool) -> Self {
         // A copy whose size is known at compile time is a move or two.

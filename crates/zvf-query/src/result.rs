@@ -106,8 +106,7 @@ impl QueryResult {
 
     /// Keeps these rows of vertices, in this order.
     pub(crate) fn keep_vertices(&mut self, rows: &[usize]) {
-        let positions = self.positions.take(rows.iter().copied());
-        self.positions = positions.unwrap_or_default();
+        self.positions = self.positions.take_existing(rows.iter().copied());
         for column in self.vertex.iter_mut().chain(&mut self.fragment) {
             *column = column.take(rows.iter().copied());
         }

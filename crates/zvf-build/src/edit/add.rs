@@ -46,7 +46,13 @@ impl LevelSnapshot {
                 check_width(path, coords, bytes, chunk.fragments.len() as u64, column)?;
                 let first = plan.layout.fragment_starts[number as usize];
                 for row in first..first + fragments.len() {
-                    bytes.extend_from_slice(column.row(row).unwrap_or_default());
+                    let values = column.row(row).ok_or_else(|| BuildError::RowCount {
+                        what: "fragment attribute",
+                        name: path.name().unwrap_or_default().to_owned(),
+                        expected: first + fragments.len(),
+                        found: column.len(),
+                    })?;
+                    bytes.extend_from_slice(values);
                 }
             }
             for fragment in fragments {

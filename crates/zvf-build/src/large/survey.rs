@@ -322,10 +322,7 @@ impl GeometrySurvey {
             return;
         };
         while sample.len() > SAMPLE {
-            let Some(half) = sample.take((0..sample.len()).step_by(2)) else {
-                return;
-            };
-            *sample = half;
+            *sample = sample.take_existing((0..sample.len()).step_by(2));
             self.step *= 2;
         }
     }

@@ -85,6 +85,21 @@ fn rows_past_the_end_are_not_taken() {
 }
 
 #[test]
+fn existing_rows_are_taken() {
+    let column = NumericColumn::float64(1, [1.5, 2.5]);
+    let expected = NumericColumn::float64(1, [2.5, 2.5, 1.5]);
+    assert_eq!(column.take_existing([1, 1, 0]), expected);
+}
+
+#[test]
+#[cfg_attr(debug_assertions, should_panic(expected = "past the end"))]
+fn taking_existing_rows_keeps_their_number() {
+    let column = NumericColumn::float64(1, [1.5, 2.5]);
+    let expected = NumericColumn::float64(1, [2.5, 0.0]);
+    assert_eq!(column.take_existing([1, 2]), expected);
+}
+
+#[test]
 fn rows_of_a_column_past_the_end_are_null() {
     let numbers = Column::new("a", NumericColumn::int64(1, [1, 2]));
     let nulls = Some(vec![false, true]);

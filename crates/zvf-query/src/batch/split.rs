@@ -127,7 +127,7 @@ impl Iterator for SplitResult {
         let objects = self.objects(&whole, &parts, is_last_vertex);
         let before = u64::try_from(rows.start).unwrap_or(u64::MAX);
         next.first_row = whole.first_row.saturating_add(before);
-        next.positions = whole.positions.take(rows.clone()).unwrap_or_default();
+        next.positions = whole.positions.take_existing(rows.clone());
         next.vertex = take(&whole.vertex, rows.clone());
         next.fragment = take(&whole.fragment, rows.clone());
         next.link = take(&whole.link, ends.clone());
