@@ -69,14 +69,17 @@ impl Scope {
 
     /// Returns whether values are in cells of chunks, and not in a table.
     pub const fn is_in_cells(self) -> bool {
-        !matches!(self, Self::Object | Self::Group)
+        match self {
+            Self::Vertex | Self::Fragment | Self::Link => true,
+            Self::Object | Self::Group => false,
+        }
     }
 
     /// Returns the first generation with such attributes, if they are evidence of it.
     pub const fn since(self) -> Option<Generation> {
         match self {
             Self::Fragment => Some(Generation::V0_8_0),
-            _ => None,
+            Self::Vertex | Self::Link | Self::Object | Self::Group => None,
         }
     }
 

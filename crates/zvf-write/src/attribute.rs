@@ -481,20 +481,25 @@ impl Batch {
         dtype: Dtype,
         axes: usize,
     ) -> Result<(), Failure> {
-        if scope == Scope::Fragment {
-            let fragments = fragment_index(chunk, cell)?.len();
-            let rows = usize::try_from(fragments).unwrap_or(usize::MAX);
-            self.rows.push((chunk.clone(), rows));
-            return Ok(());
-        }
-        let size = dtype.size().saturating_mul(axes).max(1);
-        if !cell.len().is_multiple_of(size) {
-            return Err(Failure::Attribute {
-                name: cell_name(&ArrayRole::Vertices, chunk),
-                why: "its size is not a whole number of positions",
-            });
-        }
-        self.rows.push((chunk.clone(), cell.len() / size));
+        let rows = match scope {
+            Scope::Vertex => {
+                let size = dtype.size().saturating_mul(axes).max(1);
+                if !cell.len().is_multiple_of(size) {
+                    return Err(Failure::Attribute {
+                        name: cell_name(&ArrayRole::Vertices, chunk),
+                        why: "its size is not a whole number of positions",
+                    });
+                }
+                cell.len() / size
+            }
+            Scope::Fragment => {
+                let fragments = fragment_index(chunk, cell)?.len();
+                usize::try_from(fragments).unwrap_or(usize::MAX)
+            }
+            // Their rows are not those of a chunk.
+            Scope::Link | Scope::Object | Scope::Group => 0,
+        };
+        self.rows.push((chunk.clone(), rows));
         Ok(())
     }
 

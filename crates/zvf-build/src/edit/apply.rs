@@ -96,11 +96,11 @@ impl LevelSnapshot {
             let Some(scope) = self.keys.scope_of(array) else {
                 continue;
             };
-            let of_vertices = scope == Scope::Vertex;
-            let rows = if of_vertices {
-                chunk.rows
-            } else {
-                chunk.fragments.len() as u64
+            let (rows, cells) = match scope {
+                Scope::Vertex => (chunk.rows, &mut chunk.vertex),
+                Scope::Fragment => (chunk.fragments.len() as u64, &mut chunk.fragment),
+                // Their cells are not those of a chunk.
+                Scope::Link | Scope::Object | Scope::Group => continue,
             };
             let bytes = cell(array).filter(|_| is_listed).cloned();
             let bytes = match (bytes, rows) {
@@ -113,11 +113,7 @@ impl LevelSnapshot {
             {
                 return Err(damaged(array, "not a whole number of rows").in_chunk(coords));
             }
-            if of_vertices {
-                chunk.vertex.insert(array.clone(), bytes)
-            } else {
-                chunk.fragment.insert(array.clone(), bytes)
-            };
+            cells.insert(array.clone(), bytes);
         }
         Ok(chunk)
     }

@@ -111,22 +111,26 @@ impl LevelSnapshot {
     /// Returns the number of rows of an attribute's cell, from the cell that its rows belong to.
     fn rows_of_cell(&self, array: &Key, chunk: &[i64]) -> Result<usize, EditError> {
         let cell = |array: &Key| self.cells.get(&(array.clone(), chunk.to_vec()));
-        let scope = self.keys.scope_of(array);
-        if scope == Some(Scope::Vertex) {
-            let row = self.axes.saturating_mul(self.positions.size()).max(1);
-            return Ok(cell(&self.keys.vertices).map_or(0, |positions| positions.len() / row));
+        match self.keys.scope_of(array) {
+            Some(Scope::Vertex) => {
+                let row = self.axes.saturating_mul(self.positions.size()).max(1);
+                Ok(cell(&self.keys.vertices).map_or(0, |positions| positions.len() / row))
+            }
+            Some(Scope::Fragment) => {
+                let fragments = &self.keys.vertex_fragments;
+                let index = cell(fragments)
+                    .map(|index| FragmentIndex::parse(index))
+                    .transpose()
+                    .map_err(|error| damaged(fragments, error))?;
+                Ok(index.map_or(0, |index| index.len() as usize))
+            }
+            // Tables have no cells of chunks.
+            Some(Scope::Link | Scope::Object | Scope::Group) | None => {
+                let links = links::array(self, links::segment(array))?;
+                let rows = links::load(self, &links, chunk)?.rows;
+                Ok(usize::try_from(rows).unwrap_or(usize::MAX))
+            }
         }
-        if scope == Some(Scope::Fragment) {
-            let fragments = &self.keys.vertex_fragments;
-            let index = cell(fragments)
-                .map(|index| FragmentIndex::parse(index))
-                .transpose()
-                .map_err(|error| damaged(fragments, error))?;
-            return Ok(index.map_or(0, |index| index.len() as usize));
-        }
-        let links = links::array(self, links::segment(array))?;
-        let rows = links::load(self, &links, chunk)?.rows;
-        Ok(usize::try_from(rows).unwrap_or(usize::MAX))
     }
 
     /// Returns the path of an attribute, which is the same for all arrays of an attribute of links.
@@ -160,8 +164,9 @@ impl LevelSnapshot {
             }
             let of_rows = match self.keys.scope_of(key) {
                 Some(Scope::Fragment) => &self.keys.vertex_fragments,
-                Some(_) => &self.keys.vertices,
-                None => {
+                Some(Scope::Vertex) => &self.keys.vertices,
+                // Links have arrays for each segment. Tables have no cells of chunks.
+                Some(Scope::Link | Scope::Object | Scope::Group) | None => {
                     let links = links::array(self, links::segment(key))?;
                     needs.extend(links::of_cell(self, &links, chunk));
                     continue;

@@ -426,12 +426,11 @@ impl Migration<'_> {
                     let rows = facts.map_or(0, |facts| facts.rows);
                     cell = used(&cell, rows.saturating_mul(padded.row));
                 }
-                let rows = facts.map_or(0, |facts| {
-                    if attribute.scope == Scope::Fragment {
-                        u64::from(facts.fragments)
-                    } else {
-                        facts.rows
-                    }
+                let rows = facts.map_or(0, |facts| match attribute.scope {
+                    Scope::Vertex => facts.rows,
+                    Scope::Fragment => u64::from(facts.fragments),
+                    // Their rows are not those of a chunk.
+                    Scope::Link | Scope::Object | Scope::Group => 0,
                 });
                 if facts.is_some_and(|facts| facts.rows > 0) {
                     let (metadata, node) = (&attribute.metadata, part.node());
@@ -474,7 +473,7 @@ impl Migration<'_> {
             keys: copied.chunks,
             ..attribute.target(level)?
         };
-        let metadata = self.attribute_metadata(attribute, copied.columns, &target.key);
+        let metadata = self.attribute_metadata(attribute, copied.columns, &target.key)?;
         target.end(self, metadata.to_attributes()).await
     }
 
@@ -483,9 +482,11 @@ impl Migration<'_> {
         attribute: &Attribute,
         columns: Option<u64>,
         key: &Key,
-    ) -> CellAttribute {
+    ) -> Result<CellAttribute, Failure> {
         let metadata = &attribute.metadata;
-        let role = attribute.scope.cells().unwrap_or_default();
+        let Some(role) = attribute.scope.cells() else {
+            return Err(Failure::NoCells { node: key.clone() });
+        };
         let name = metadata.name.as_deref().unwrap_or(&attribute.name);
         let mut new = CellAttribute::new(role, name, metadata.dtype);
         let declared = metadata.declared_columns();
@@ -502,7 +503,7 @@ impl Migration<'_> {
                 new.row_shape = Some((columns > 1).then_some(columns).into_iter().collect());
             }
         }
-        new
+        Ok(new)
     }
 }
 

@@ -171,7 +171,7 @@ impl<'s> Session<'s> {
         scopes.retain(|scope| match scope {
             Scope::Group => false,
             Scope::Link => shape == Shape::Links,
-            _ => true,
+            Scope::Vertex | Scope::Fragment | Scope::Object => true,
         });
         let shown = self.catalog.names(&level, &query.columns, &scopes).await?;
         let filter = match &query.filter {

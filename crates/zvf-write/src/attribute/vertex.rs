@@ -253,7 +253,10 @@ async fn nodes_of(
         return Err(Failure::NoCells { node });
     };
     let dtype = Dtype::new(spec.kind, ByteOrder::Little);
-    let mut metadata = CellAttribute::new(scope.cells().unwrap_or_default(), &spec.name, dtype);
+    let Some(role) = scope.cells() else {
+        return Err(Failure::NoCells { node: key.clone() });
+    };
+    let mut metadata = CellAttribute::new(role, &spec.name, dtype);
     metadata.row_shape = Some(spec.row_shape.clone());
     let listed = chunks.iter().map(ChunkCoord::coords);
     let origin: Vec<i64> = Presence::origin_of(&vertices.attributes)
