@@ -4,6 +4,9 @@ use zvf_model::{fetch::BoxFuture, key::Key, metadata::Attributes};
 
 use crate::{catalog::Catalog, chunked_array::child, error::CatalogError};
 
+/// Folder of the headers.
+const HEADERS: &str = "headers";
+
 /// The header of a file of another format that the store was converted from.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -23,8 +26,8 @@ impl Catalog<'_> {
     /// Returns [`CatalogError`] if the headers cannot be read or the store cannot list.
     pub fn headers(&self) -> BoxFuture<'_, Result<Vec<Header>, CatalogError>> {
         Box::pin(async move {
-            let folder = child(&Key::root(), "headers")?;
-            let formats = self.fetch.children(&folder).await?;
+            let folder = child(&Key::root(), HEADERS)?;
+            let formats = self.header_formats().await?;
             let keys = formats
                 .iter()
                 .map(|format| child(&folder, format))
@@ -39,6 +42,37 @@ impl Catalog<'_> {
                 Some(Header { format, attributes })
             });
             Ok(headers.collect())
+        })
+    }
+
+    /// Returns the names of the formats that may have a header, ascending. Takes a listing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CatalogError`] if the store cannot list.
+    pub fn header_formats(&self) -> BoxFuture<'_, Result<Vec<String>, CatalogError>> {
+        Box::pin(async move {
+            let folder = child(&Key::root(), HEADERS)?;
+            Ok(self.fetch.children(&folder).await?)
+        })
+    }
+
+    /// Reads the header of a format; `None` if it has none. Takes one round trip.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CatalogError`] if the header is damaged or cannot be read.
+    pub fn header<'f>(
+        &'f self,
+        format: &'f str,
+    ) -> BoxFuture<'f, Result<Option<Header>, CatalogError>> {
+        Box::pin(async move {
+            let key = child(&child(&Key::root(), HEADERS)?, format)?;
+            let nodes = self.fetch.nodes(&[key]).await?;
+            Ok(nodes.into_iter().next().flatten().map(|node| Header {
+                format: format.to_owned(),
+                attributes: node.attributes().clone(),
+            }))
         })
     }
 }

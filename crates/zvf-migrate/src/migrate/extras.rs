@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use futures_util::future::join;
+use futures_util::future::{join, join_all};
 use zvf_build::{
     Output,
     migrate::{self, MigrationNote},
@@ -150,20 +150,43 @@ impl Migration<'_> {
                 || name == GEOMETRY_INDEX
                 || further.contains(name)
         };
-        self.others(&place(keys.level())?, is_part).await
+        let files = self.others(&place(keys.level())?, is_part).await?;
+        self.copy_files(&files).await
     }
 
     /// Copies the files of the root that are not part of the format, and headers.
     pub(super) async fn other_root_nodes(&self, levels: &[LevelId]) -> Result<(), Failure> {
-        // Headers are copied as well, but not if queries refuse them.
-        self.catalog().headers().await?;
+        let damaged = self.damaged_headers().await?;
         let levels: BTreeSet<String> = levels.iter().map(ToString::to_string).collect();
         let is_part = |name: &str| name == PARAMETRIC || levels.contains(name);
-        self.others(&Key::root(), is_part).await
+        let mut files = self.others(&Key::root(), is_part).await?;
+        files.retain(|(key, _)| !damaged.iter().any(|header| key.is_below(header)));
+        self.copy_files(&files).await
     }
 
-    /// Copies the files and folders below a node, except for folders that `is_part` selects.
-    async fn others(&self, key: &Key, is_part: impl Fn(&str) -> bool) -> Result<(), Failure> {
+    /// Returns the nodes of the headers that are damaged, if damage is skipped.
+    async fn damaged_headers(&self) -> Result<Vec<Key>, Failure> {
+        let catalog = self.catalog();
+        let formats = catalog.header_formats().await;
+        let formats = self.skip_damaged(formats)?.unwrap_or_default();
+        let headers = formats.iter().map(|format| catalog.header(format));
+        let folder = nodes::child(&Key::root(), "headers")?;
+        let mut damaged = Vec::new();
+        for (format, header) in formats.iter().zip(join_all(headers).await) {
+            if self.skip_damaged(header)?.is_none() {
+                damaged.push(nodes::child(&folder, format)?);
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// Lists the files and those in the folders below a node, with their sizes, except for folders
+    /// that `is_part` selects.
+    async fn others(
+        &self,
+        key: &Key,
+        is_part: impl Fn(&str) -> bool,
+    ) -> Result<Vec<(Key, u64)>, Failure> {
         let store = self.source.store();
         let listing = nodes::children(store, key).await?;
         let mut files: Vec<(Key, u64)> = Vec::new();
@@ -179,8 +202,14 @@ impl Migration<'_> {
                 files.push((nodes::below(&folder, &file.name)?, file.size));
             }
         }
+        Ok(files)
+    }
+
+    /// Copies files with these sizes.
+    async fn copy_files(&self, files: &[(Key, u64)]) -> Result<(), Failure> {
+        let store = self.source.store();
         self.writer.expect(files.len());
-        let mut rest = files.as_slice();
+        let mut rest = files;
         while !rest.is_empty() {
             let mut bytes = 0_u64;
             let fits = |file: &&(Key, u64)| {
