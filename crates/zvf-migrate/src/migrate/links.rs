@@ -14,7 +14,7 @@ use zvf_build::{
     Output,
     migrate::{ChunkExtent, LinkArrayKey, LinkRecordPolicy, LinkTarget, MigrationNote},
 };
-use zvf_catalog::{CellLinks, LinkCells, Selection};
+use zvf_catalog::{CellLinks, LinkCells};
 use zvf_dataset::{Failure, base, nodes::place};
 use zvf_format::{
     links::{AxisScales, LinkWidth},
@@ -237,7 +237,9 @@ impl Migration<'_> {
                     1,
                 ));
             }
-            for width in self.widths(level.id, *delta, cells).await? {
+            let widths = self.widths(cells);
+            self.left_out(cells, &widths).await?;
+            for width in widths {
                 let mut work = self.link_work(level, *delta, cells, width).await?;
                 match copied.as_mut().filter(|_| self.is_divisible(level, &work)) {
                     Some(copied) => {
@@ -286,7 +288,7 @@ impl Migration<'_> {
         let mut copied = CopiedLinks::new();
         for (delta, cells) in all {
             let mut known = self.state().lost.len();
-            for width in self.widths(level.id, *delta, cells).await? {
+            for width in self.widths(cells) {
                 let mut work = self.link_work(level, *delta, cells, width).await?;
                 // The commit opens the links again, and notes what is wrong with them.
                 self.state().lost.truncate(known);
@@ -316,42 +318,50 @@ impl Migration<'_> {
     /// Returns the numbers of ends of the links that are migrated. All links of a delta of a target
     /// of 0.9 have the same number of ends; if the source has two, that of links inside chunks is
     /// kept.
-    async fn widths(
-        &self,
-        level: LevelId,
-        delta: Delta,
-        cells: &LinkCells,
-    ) -> Result<BTreeSet<LinkWidth>, Failure> {
+    fn widths(&self, cells: &LinkCells) -> BTreeSet<LinkWidth> {
         let families = cells.families();
         if !self.form.has_ids() {
-            return Ok(families.into_iter().map(|own| own.1).collect());
+            return families.into_iter().map(|own| own.1).collect();
         }
         let used = |family: &&(Key, LinkWidth)| {
             (0..cells.len()).any(|cell| cells.family(cell) == Some(&family.0))
         };
         let kept = families.iter().find(used).or(families.first());
-        let Some((_, width)) = kept else {
-            return Ok(BTreeSet::new());
-        };
-        if families.iter().any(|(_, other)| other != width) {
-            // Links are left out only if queries read them: a wrong width is damage.
-            let read = self.catalog();
-            let none = Selection::none();
-            self.skip_damaged(read.stored_links(level, delta, &none, false).await)?;
-        }
-        for (node, other) in families.iter().filter(|family| family.1 != *width) {
-            let count = (0..cells.len())
-                .filter(|cell| cells.width(*cell) == Some(*other))
-                .count();
+        kept.map(|(_, width)| *width).into_iter().collect()
+    }
+
+    /// Records the cells of links of other widths than these, which are not migrated.
+    ///
+    /// Sources of 0.8 may have two widths, so that a wrong width of an intact node is only found by
+    /// reading. The cells are read once, in batches, and damaged ones are an error as elsewhere.
+    async fn left_out(
+        &self,
+        cells: &LinkCells,
+        widths: &BTreeSet<LinkWidth>,
+    ) -> Result<(), Failure> {
+        let kept = widths.iter().map(|width| width.get().to_string());
+        let kept = kept.collect::<Vec<_>>().join(" or ");
+        let families = cells.families().into_iter();
+        for (node, other) in families.filter(|family| !widths.contains(&family.1)) {
+            let own: Vec<usize> = (0..cells.len())
+                .filter(|cell| cells.width(*cell) == Some(other))
+                .collect();
+            let (mut at, mut batches) = (0, Batches::new());
+            while at < own.len() {
+                let end = batches.end(at, own.len());
+                let read = self.read_links(cells, &own[at..end]).await?;
+                let ends = read.iter().flatten().map(|links| links.ends.len() as u64);
+                batches.adapt(end - at, ends.sum::<u64>() * 16);
+                at = end;
+            }
             let why = format!(
-                "links of {} ends, but links inside chunks have {}",
-                other.get(),
-                width.get()
+                "links of {} ends, but links inside chunks have {kept}",
+                other.get()
             );
             let what = "cells of links with another number of ends";
-            self.lost(MigrationNote::new(node.to_string(), what, count as u64).because(why));
+            self.lost(MigrationNote::new(node.to_string(), what, own.len() as u64).because(why));
         }
-        Ok(BTreeSet::from([*width]))
+        Ok(())
     }
 
     /// Opens the links of a delta and number of ends.
@@ -512,7 +522,7 @@ impl Migration<'_> {
                 .iter()
                 .flat_map(|(_, unit)| unit.cells.clone())
                 .collect();
-            let mut read = self.read_links(links, &wanted).await?.into_iter();
+            let mut read = self.read_links(links.cells, &wanted).await?.into_iter();
             let mut outputs = Vec::new();
             let mut bytes = 0;
             for (_, unit) in batch {
@@ -534,17 +544,17 @@ impl Migration<'_> {
     /// Reads cells of links. Damaged cells are `None` if damage is skipped.
     pub(super) async fn read_links(
         &self,
-        links: &Links<'_>,
+        cells: &LinkCells,
         wanted: &[usize],
     ) -> Result<Vec<Option<CellLinks>>, Failure> {
         let catalog = self.catalog();
-        match catalog.read_links(links.cells, wanted).await {
+        match catalog.read_links(cells, wanted).await {
             Ok(read) => Ok(read.into_iter().map(Some).collect()),
             Err(_) if self.options.skip_damaged => {
                 // Reading the cells one by one identifies the damaged one.
                 let mut read = Vec::with_capacity(wanted.len());
                 for cell in wanted {
-                    let one = catalog.read_links(links.cells, &[*cell]).await;
+                    let one = catalog.read_links(cells, &[*cell]).await;
                     read.push(self.skip_damaged(one)?.and_then(|mut one| one.pop()));
                 }
                 Ok(read)

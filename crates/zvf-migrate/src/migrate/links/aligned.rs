@@ -216,7 +216,7 @@ impl Migration<'_> {
         let read = if wanted.is_empty() {
             Vec::new()
         } else {
-            self.read_links(links, &wanted).await?
+            self.read_links(links.cells, &wanted).await?
         };
         for ((chunk, _), read) in others.into_iter().zip(read) {
             let Some(CellLinks { ends, values, .. }) = read else {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use zvf::{
     AutoLevels, CreateOptions, Dataset, Design, Geometry, GeometryKind, MigrateOptions,
     MigrateReport, NumericColumn, OpenOptions, Profile, PyramidOptions, Severity, Store,
@@ -10,6 +10,7 @@ use zvf::{
 };
 use zvf_build::WritePlan;
 use zvf_catalog::Selection;
+use zvf_model::{error_chain::error_chain, key::Key};
 use zvf_query::{Column, Query, QueryResult, Shape};
 use zvf_testkit::{
     golden::{Files, Golden},
@@ -389,4 +390,111 @@ fn stores_migrated_to_08_have_no_findings() {
             });
         }
     }
+}
+
+/// Regression test: `rows_of` kept a mask without nulls, so that truth values became numbers.
+#[test]
+fn bools_of_reordered_objects_stay_bools() {
+    let flags = |flags: &[u8]| {
+        let mut column = NumericColumn::new(zvf_format::numeric::Kind::Bool, 1);
+        column.bytes = flags.to_vec();
+        column
+    };
+    let rows = (0_u8..9).map(f32::from);
+    let mut points = Geometry::new(NumericColumn::float32(3, rows));
+    points.object_ids = Some(vec![2, 0, 1]);
+    points.objects = Some(vec![2, 0, 1]);
+    points.object = vec![Column::new("flag", flags(&[1, 0, 0]))];
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![10.0; 3]);
+    block_on(async {
+        let source = created(points, design).await;
+        let (target, report) = migrated(&source, Profile::V08).await.unwrap();
+        let notes = report.lost.iter();
+        let of_flag: Vec<_> = notes.filter(|note| note.path.contains("flag")).collect();
+        assert!(of_flag.is_empty(), "{of_flag:?}");
+        let found = target.query(&Query::new()).await.unwrap();
+        assert_eq!(found.objects, [0, 1, 2]);
+        assert_eq!(found.object, [Column::new("flag", flags(&[0, 0, 1]))]);
+        let (back, report) = migrated(&target, Profile::V09).await.unwrap();
+        assert_eq!(report.lost, []);
+        let found = back.query(&Query::new()).await.unwrap();
+        assert_eq!(found.object, [Column::new("flag", flags(&[0, 0, 1]))]);
+    });
+}
+
+#[test]
+fn damaged_headers_are_left_out_if_damage_is_skipped() {
+    let mut files = Golden::open("zvf-09").store("points_attributes/store.zarrvectors");
+    let group = |attributes: Json| {
+        let node = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+        node.to_string().into_bytes()
+    };
+    let intact = group(json!({"system": "scanner"}));
+    for (name, bytes) in [
+        ("headers/zarr.json", group(json!({}))),
+        ("headers/las/zarr.json", intact.clone()),
+        ("headers/ply/zarr.json", b"{".to_vec()),
+        ("headers/ply/notes.txt", b"of the damaged header".to_vec()),
+        ("headers/trk/zarr.json", b"7".to_vec()),
+    ] {
+        files.push((name.to_owned(), bytes));
+    }
+    let source = opened(&files);
+    for profile in [Profile::V08, Profile::V09] {
+        block_on(async {
+            let none: [(&str, &[u8]); 0] = [];
+            let target = Store::from_memory(none).unwrap();
+            let options = MigrateOptions::new(profile);
+            let refused = zvf::migrate_dataset(&source, &target, &options).await;
+            let refused = error_chain(&refused.unwrap_err());
+            assert!(refused.contains("headers/"), "{refused}");
+
+            let target = Store::from_memory(none).unwrap();
+            let options = options.skip_damaged(true);
+            let report = zvf::migrate_dataset(&source, &target, &options)
+                .await
+                .unwrap();
+            let unread = report
+                .lost
+                .iter()
+                .filter(|note| note.what == "cannot be read");
+            let unread: Vec<&str> = unread.map(|note| note.path.as_str()).collect();
+            assert_eq!(unread, ["headers/ply/zarr.json", "headers/trk/zarr.json"]);
+            let headers = Key::parse("headers").unwrap();
+            let kept = target.list_all(&headers, 1 << 10).await.unwrap();
+            let kept: BTreeSet<String> = kept.into_iter().map(|file| file.name).collect();
+            let expected = ["las/zarr.json", "zarr.json"].map(str::to_owned);
+            assert_eq!(kept, BTreeSet::from(expected));
+            let dataset = Dataset::open(target).await.unwrap();
+            let headers = dataset.catalog().headers().await.unwrap();
+            let formats: Vec<&str> = headers.iter().map(|own| own.format.as_str()).collect();
+            assert_eq!(formats, ["las"]);
+        });
+    }
+}
+
+#[test]
+fn links_left_out_for_their_width_are_read() {
+    let mut files = Golden::open("zvf-08").store("0.8.1/graph.zv");
+    let node = "0/cross_chunk_links/0/zarr.json";
+    edit_attributes(&mut files, node, |attributes| {
+        attributes.insert("link_width".to_owned(), 3.into());
+    });
+    let source = opened(&files);
+    block_on(async {
+        // Links of another width are not migrated, but a wrong width is damage.
+        let refused = migrated(&source, Profile::V09).await.unwrap_err();
+        let refused = error_chain(&refused);
+        assert!(refused.contains("0/cross_chunk_links/0"), "{refused}");
+        let none: [(&str, &[u8]); 0] = [];
+        let target = Store::from_memory(none).unwrap();
+        let options = MigrateOptions::new(Profile::V09).skip_damaged(true);
+        let report = zvf::migrate_dataset(&source, &target, &options)
+            .await
+            .unwrap();
+        let mut lost = report.lost.iter();
+        let is_cell = |note: &zvf::MigrationNote| note.path.contains("0/cross_chunk_links/0/");
+        assert!(lost.any(|note| note.what == "cannot be read" && is_cell(note)));
+    });
 }
