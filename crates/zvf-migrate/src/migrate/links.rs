@@ -339,8 +339,8 @@ impl Migration<'_> {
         cells: &LinkCells,
         widths: &BTreeSet<LinkWidth>,
     ) -> Result<(), Failure> {
-        let kept = widths.iter().map(|width| width.get().to_string());
-        let kept = kept.collect::<Vec<_>>().join(" or ");
+        let numbers: Vec<String> = widths.iter().map(|width| width.get().to_string()).collect();
+        let kept = numbers.join(" or ");
         let families = cells.families().into_iter();
         for (node, other) in families.filter(|family| !widths.contains(&family.1)) {
             let own: Vec<usize> = (0..cells.len())

@@ -455,15 +455,16 @@ fn damaged_headers_are_left_out_if_damage_is_skipped() {
             let report = zvf::migrate_dataset(&source, &target, &options)
                 .await
                 .unwrap();
-            let unread = report
+            let unread: Vec<&str> = report
                 .lost
                 .iter()
-                .filter(|note| note.what == "cannot be read");
-            let unread: Vec<&str> = unread.map(|note| note.path.as_str()).collect();
+                .filter(|note| note.what == "cannot be read")
+                .map(|note| note.path.as_str())
+                .collect();
             assert_eq!(unread, ["headers/ply/zarr.json", "headers/trk/zarr.json"]);
             let headers = Key::parse("headers").unwrap();
-            let kept = target.list_all(&headers, 1 << 10).await.unwrap();
-            let kept: BTreeSet<String> = kept.into_iter().map(|file| file.name).collect();
+            let files = target.list_all(&headers, 1 << 10).await.unwrap();
+            let kept: BTreeSet<String> = files.into_iter().map(|file| file.name).collect();
             let expected = ["las/zarr.json", "zarr.json"].map(str::to_owned);
             assert_eq!(kept, BTreeSet::from(expected));
             let dataset = Dataset::open(target).await.unwrap();
