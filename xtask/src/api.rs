@@ -169,8 +169,8 @@ fn with_json_values(items: &[String]) -> Vec<&str> {
     let own = format!("{FACADE}::");
     let exported = exported(items);
     let of_json = items.iter().filter(|item| {
-        let path = item.split(['(', ' ']).find(|word| word.contains("::"));
-        let path = path.unwrap_or_default().trim_end_matches(':');
+        let word = item.split(['(', ' ']).find(|word| word.contains("::"));
+        let path = word.unwrap_or_default().trim_end_matches(':');
         let (owner, name) = path.rsplit_once("::").unwrap_or_default();
         let is_exported = path.starts_with(&own)
             || owner
