@@ -448,8 +448,8 @@ impl Column {
         let len = self.len();
         let may_be_null = self.nulls.is_some() || !are_rows;
         let nulls = may_be_null.then(|| {
-            let nulls = rows.map(|row| row >= len || self.is_null(row));
-            nulls.collect::<Vec<bool>>()
+            rows.map(|row| row >= len || self.is_null(row))
+                .collect::<Vec<bool>>()
         });
         Self {
             name: self.name.clone(),

@@ -19,7 +19,8 @@
 //! | a copy of all nodes, for remote readers | attribute `zvf_nodes` of the root | [`node_copy`] |
 //! | levels that no longer match a finer one | attributes `zvf_stale_levels`, `zvf_stale_chunks` of the root | [`stale_levels`] |
 //!
-//! [`fetch`] is the port through which plans read. [`json`] has JSON that is kept or returned as it is.
+//! [`fetch`] is the port through which plans read. [`json`] holds JSON that the engine stores or returns
+//! without interpreting it.
 //!
 //! # Strict and lenient
 //!

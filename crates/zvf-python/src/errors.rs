@@ -124,7 +124,7 @@ fn class_of_file(error: &FileError) -> &'static str {
 fn is_of_system(error: &FileError) -> bool {
     let first: &(dyn std::error::Error + 'static) = error;
     let mut sources = successors(Some(first), |&error| error.source());
-    sources.any(|error| error.is::<io::Error>())
+    sources.any(<dyn std::error::Error>::is::<io::Error>)
 }
 
 /// Creates an exception of a class in `zvf._errors`.

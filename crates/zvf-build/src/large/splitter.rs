@@ -204,7 +204,7 @@ impl Partitioner {
         let paths = batch.part_offsets.as_ref().map_or(0, |ends| ends.len() - 1);
         self.first_path += paths as u64;
         if batch.vertices() == 0 {
-            self.log_empty_paths(&batch);
+            self.log_empty_paths(&batch)?;
             return Ok(BTreeMap::new());
         }
         let Some(batch) = self.bounded(batch)? else {
@@ -280,12 +280,13 @@ impl Partitioner {
     }
 
     /// Logs the paths of a batch without vertices.
-    fn log_empty_paths(&mut self, batch: &Geometry) {
+    fn log_empty_paths(&mut self, batch: &Geometry) -> Result<(), BuildError> {
         let mut row_of_path = Vec::new();
         for (path, id) in batch.part_objects.iter().flatten().enumerate() {
-            row_of(&batch.object, path, &mut row_of_path);
+            row_of(&batch.object, path, &mut row_of_path)?;
             self.log.push(*id, &row_of_path, &[]);
         }
+        Ok(())
     }
 
     /// Numbers the rows of paths, and returns their runs through chunks and the steps between them.
@@ -329,7 +330,7 @@ impl Partitioner {
                 }
                 last = Some((chunk, last_row));
             }
-            row_of(&batch.object, path, &mut row_of_path);
+            row_of(&batch.object, path, &mut row_of_path)?;
             self.log.push(id, &row_of_path, &runs);
         }
         Ok((chunk_runs, steps))
@@ -537,7 +538,7 @@ impl Partitioner {
                 })?;
                 records.extend(vertex.to_le_bytes());
             }
-            row_of(&batch.link, link, &mut values);
+            row_of(&batch.link, link, &mut values)?;
             records.extend_from_slice(&values);
         }
         Ok(records)
@@ -964,13 +965,14 @@ impl Partitioner {
 }
 
 /// Replaces `bytes` by the values of a row of all columns, which are numbers.
-fn row_of(columns: &[Column], row: usize, bytes: &mut Vec<u8>) {
+fn row_of(columns: &[Column], row: usize, bytes: &mut Vec<u8>) -> Result<(), BuildError> {
     bytes.clear();
     for column in columns {
         if let ColumnValues::Numeric(numbers) = &column.values {
-            bytes.extend_from_slice(numbers.row(row).unwrap_or_default());
+            bytes.extend_from_slice(numbers.row(row).ok_or_else(super::piece::damaged)?);
         }
     }
+    Ok(())
 }
 
 /// Returns the values of rows.

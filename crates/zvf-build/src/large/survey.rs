@@ -259,12 +259,9 @@ impl GeometrySurvey {
         let sample = self
             .sample
             .get_or_insert_with(|| NumericColumn::new(positions.kind, positions.width));
-        for row in 0..positions.len() {
-            if (first + row as u64).is_multiple_of(self.step as u64) {
-                let row = positions.row(row).unwrap_or_default();
-                sample.bytes.extend_from_slice(row);
-            }
-        }
+        let is_sampled = |row: &usize| (first + *row as u64).is_multiple_of(self.step as u64);
+        let sampled = positions.take_existing((0..positions.len()).filter(is_sampled));
+        sample.bytes.extend(sampled.bytes);
         self.downsample();
         Ok(())
     }

@@ -167,8 +167,9 @@ impl Migration<'_> {
     /// Returns the nodes of the headers that are damaged, if damage is skipped.
     async fn damaged_headers(&self) -> Result<Vec<Key>, Failure> {
         let catalog = self.catalog();
-        let formats = catalog.header_formats().await;
-        let formats = self.skip_damaged(formats)?.unwrap_or_default();
+        let listed = catalog.header_formats().await;
+        // A damaged list is reported as lost, and then there is no header to leave out.
+        let formats = self.skip_damaged(listed)?.unwrap_or_default();
         let headers = formats.iter().map(|format| catalog.header(format));
         let folder = nodes::child(&Key::root(), "headers")?;
         let mut damaged = Vec::new();

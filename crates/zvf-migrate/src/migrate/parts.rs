@@ -277,9 +277,8 @@ impl Migration<'_> {
                 folders.push(scope.group());
             }
             for name in names.iter() {
-                let part = catalog.stored_array(level.id, &scope.array(name)).await;
-                let part = self.skip_damaged(part)?;
-                let Some(Some(part)) = part else {
+                let stored = catalog.stored_array(level.id, &scope.array(name)).await;
+                let Some(Some(part)) = self.skip_damaged(stored)? else {
                     continue;
                 };
                 let metadata = CellAttribute::parse(part.node(), part.attributes())?.value;

@@ -64,7 +64,7 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Creates files of which `target` is the requested one.
+    /// Stages the files of a result that was requested as `target`.
     pub fn new(target: &Path) -> Self {
         Self {
             target: target.to_path_buf(),

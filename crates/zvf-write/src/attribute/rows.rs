@@ -121,9 +121,9 @@ async fn vertices(
     columns: &[Column],
     options: &TableOptions,
 ) -> Result<(Bytes, AttributeReport), Failure> {
-    let keyed = keyed(rows, columns)?;
+    let rows = keyed(rows, columns)?;
     let scope = Scope::Vertex;
-    cells(dataset, transaction, scope, keyed, columns, options).await
+    cells(dataset, transaction, scope, rows, columns, options).await
 }
 
 async fn fragments(

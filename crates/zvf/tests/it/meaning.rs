@@ -438,7 +438,7 @@ fn check(kind: GeometryKind, first: usize) {
     });
 }
 
-/// What the parts of the library say about a store.
+/// Whether the reader, the editor and the migration accept a store, and the validator reports it.
 struct Answers {
     reader: Result<(), Refusal>,
     editor: Result<(), Refusal>,

@@ -207,7 +207,7 @@ fn check(archive: &str, expected: &Stores) {
     assert!(refused > 10, "{refused}");
 }
 
-/// Checks an archive of stores of which none can be changed.
+/// Expects that no store of an archive can be changed, and that `refused` cannot be read.
 const fn unedited(refused: usize) -> Stores {
     Stores { refused, edited: 0 }
 }

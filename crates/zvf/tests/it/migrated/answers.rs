@@ -446,8 +446,8 @@ fn damaged_headers_are_left_out_if_damage_is_skipped() {
             let none: [(&str, &[u8]); 0] = [];
             let target = Store::from_memory(none).unwrap();
             let options = MigrateOptions::new(profile);
-            let refused = zvf::migrate_dataset(&source, &target, &options).await;
-            let refused = error_chain(&refused.unwrap_err());
+            let migrated = zvf::migrate_dataset(&source, &target, &options).await;
+            let refused = error_chain(&migrated.unwrap_err());
             assert!(refused.contains("headers/"), "{refused}");
 
             let target = Store::from_memory(none).unwrap();
@@ -485,8 +485,7 @@ fn links_left_out_for_their_width_are_read() {
     let source = opened(&files);
     block_on(async {
         // Links of another width are not migrated, but a wrong width is damage.
-        let refused = migrated(&source, Profile::V09).await.unwrap_err();
-        let refused = error_chain(&refused);
+        let refused = error_chain(&migrated(&source, Profile::V09).await.unwrap_err());
         assert!(refused.contains("0/cross_chunk_links/0"), "{refused}");
         let none: [(&str, &[u8]); 0] = [];
         let target = Store::from_memory(none).unwrap();
