@@ -171,8 +171,9 @@ def fill(folder, clouds):
 
 def test_servers(modules, tmp_path, tell, pytestconfig):
     cargo = ["cargo", "test", "--quiet", *os.environ.get("ZVF_FEATURES", "--workspace --locked").split(), "--test", "it"]
+    compiler = {"RUSTC_WORKSPACE_WRAPPER": os.environ.get("ZVF_COMPILER", "")}
     # Compile first, so that a compile error does not look like a failure of a server.
-    subprocess.run([*cargo, "--no-run"], cwd=ROOT, check=True)
+    subprocess.run([*cargo, "--no-run"], cwd=ROOT, env=os.environ | compiler, check=True)
     stores = tmp_path / "stores"
     unpack(stores)
     options = "--silent --inMemoryPersistence --disableTelemetry --skipApiVersionCheck --blobHost 127.0.0.1 --blobPort"
@@ -186,7 +187,7 @@ def test_servers(modules, tmp_path, tell, pytestconfig):
         tell(f"servers: {len(STORES)} stores, {count} objects uploaded")
         foreign = re.compile("(aws|azure|google)_|((https?|all|no)_proxy$)", re.IGNORECASE)
         # The variables that a user would set; object_store reads all but the last three.
-        environment = {name: value for name, value in os.environ.items() if not foreign.match(name)} | {
+        environment = {name: value for name, value in os.environ.items() if not foreign.match(name)} | compiler | {
             "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
             "AWS_ENDPOINT_URL": f"http://{s3}", "AWS_ALLOW_HTTP": "true",
             "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": KEY,

@@ -11,7 +11,7 @@ use crate::{
     metadata,
     run::{cargo, exists, program},
     stage::{Done, Stages},
-    test::{BUILD, Choice, filtered},
+    test::{Choice, default_features, filtered},
     tidy, workspace,
 };
 
@@ -43,18 +43,18 @@ fn tests(since: Option<&str>) -> Result<Done> {
     }
     let names: Vec<&str> = affected.iter().copied().collect();
     println!("{}", names.join(", "));
-    let run = cargo(Choice::Quick.runner());
     let tests = if exists("cargo-nextest") {
         // Packages built by themselves have other features than in the workspace, and would be compiled
         // again.
         let packages = names.iter().map(|name| format!("package(={name})"));
         let filter = packages.collect::<Vec<_>>().join(" | ");
-        let run = run.words(BUILD).arg("--no-tests=pass");
+        let run = default_features(Choice::Quick.runner()).arg("--no-tests=pass");
         run.arg("--filterset").arg(filter)
     } else {
-        let tests = affected.iter().fold(run.arg("--locked"), |run, name| {
-            run.arg("--package").arg(name)
-        });
+        let run = cargo(Choice::Quick.runner()).arg("--locked");
+        let tests = affected
+            .iter()
+            .fold(run, |run, name| run.arg("--package").arg(name));
         filtered(tests, Choice::Quick)?
     };
     let folder = MemoryFolder::new();

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::{
     api, fuzz, msrv, nostd, outside,
-    run::{EVERYTHING, cargo},
+    run::{cargo, everything, without_warnings},
     stage::{Beside, Done, Stages},
     test::{self, Choice},
     tidy,
@@ -104,10 +104,10 @@ pub(crate) fn all() -> Stages {
     stages
         .run("format", 20, format)
         .run("tidy", 30, tidy::all)
-        .run("clippy", 600, clippy)
-        .run("tests", 1200, || test::tests(EVERYTHING, Choice::Sample))
-        .run("doctests", 180, || test::doctests(EVERYTHING))
-        .run("feature sets of zvf-format", 30, features)
+        .run("clippy", 900, clippy)
+        .run("tests", 900, || test::tests(everything, Choice::Sample))
+        .run("doctests", 180, || test::doctests(everything))
+        .run("zvf-format without features", 80, features)
         .run("feature sets of other crates", 180, feature_sets)
         .run("nostd", 60, nostd::all)
         .run("older compilers", 30, msrv::all)
@@ -130,11 +130,10 @@ fn format() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks all targets with all features; benches are only checked, never linked. The stages for
-/// feature sets check code that exists without a feature.
+/// Compiles all targets for the stages that follow, with clippy's lints. The stages for feature sets
+/// check code that exists without a feature.
 fn clippy() -> Result<Done> {
-    cargo("clippy --quiet --workspace --all-targets --all-features --locked -- -D warnings")
-        .run()?;
+    without_warnings(everything("test --quiet --no-run --all-targets"))?;
     for excluded in nostd::EXCLUDED {
         cargo("clippy --locked --manifest-path")
             .arg(excluded)
@@ -144,13 +143,14 @@ fn clippy() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Tests the feature sets that users choose. A powerset takes longer and finds nothing more.
+/// Tests `zvf-format` without features.
 fn features() -> Result<Done> {
-    for set in ["", "--features alloc"] {
-        println!("zvf-format --no-default-features {set}");
-        let test = cargo("test --quiet --locked --package zvf-format --no-default-features");
-        test.words(set).run()?;
-    }
+    format_with("")
+}
+
+fn format_with(features: &str) -> Result<Done> {
+    let test = cargo("test --quiet --locked --package zvf-format --no-default-features");
+    test.words(features).run()?;
     Ok(Done::Passed)
 }
 
@@ -222,10 +222,11 @@ fn feature_sets() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks feature sets that CI omits, and tests `zvf-store` without Blosc and zip. The stores of its
-/// tests use gzip.
+/// Checks feature sets that CI omits, and tests `zvf-format` with a heap and `zvf-store` without Blosc
+/// and zip. The stores of its tests use gzip.
 pub(crate) fn more_features() -> Result<Done> {
     clippy_of(&FURTHER_SETS)?;
+    format_with("--features alloc")?;
     cargo("test --quiet --locked --package zvf-store --no-default-features")
         .words("--features gzip,local")
         .run()?;

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::{
     metadata, python,
-    run::{self, EVERYTHING, Run, cargo, program},
+    run::{self, EVERYTHING, Run, WRAPPER, everything, program},
     stage::Done,
+    test::Build,
     workspace,
 };
 
@@ -143,7 +144,7 @@ pub(crate) fn from_options(options: &ConformanceOptions) -> Result<Done> {
     if !chosen.is_empty() {
         return suite(&chosen, &words);
     }
-    golden(EVERYTHING)?;
+    golden(everything)?;
     if options.golden {
         return Ok(Done::Passed);
     }
@@ -198,7 +199,10 @@ fn pytest(python: &Path) -> Result<Run> {
     let run = program(python)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("ZVF_ENVIRONMENTS", metadata::scratch("xtask")?);
-    Ok(run.env("ZVF_FEATURES", EVERYTHING).words("-m pytest"))
+    let run = run
+        .env("ZVF_FEATURES", EVERYTHING)
+        .env("ZVF_COMPILER", WRAPPER.1);
+    Ok(run.words("-m pytest"))
 }
 
 /// Tells a run that skipped everything, or a part, from one that passed.
@@ -251,8 +255,8 @@ fn foreign(options: &ConformanceOptions) -> Result<Done> {
 
 /// Runs the tests named `golden_*`, built with the given cargo arguments, and prints what they
 /// compared.
-pub(crate) fn golden(build: &str) -> Result<Done> {
-    let tests = cargo("test --quiet").words(build);
+pub(crate) fn golden(build: Build) -> Result<Done> {
+    let tests = build("test --quiet");
     let output = tests.words("--tests golden_ -- --nocapture").output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let counts = comparisons(&text);

@@ -8,7 +8,7 @@ use crate::{
     bench::kernels,
     ci::{self, always},
     conformance, fuzz, outside, package, release,
-    run::{EVERYTHING, cargo, exists},
+    run::{cargo, everything, exists},
     stage::{Done, Stages},
     test::Choice,
 };
@@ -78,8 +78,7 @@ fn licences() -> Result<Done> {
 /// multiplies the cases of random tests. Properties without a number of their own have 256 cases, of
 /// new seeds: `PROPTEST_CASES` would also replace the numbers of the others.
 fn tests() -> Result<Done> {
-    cargo(Choice::All.runner())
-        .words(EVERYTHING)
+    everything(Choice::All.runner())
         .env("ZVF_TEST_ALL", "1")
         .env("ZVF_TEST_SCALE", SCALE.to_string())
         .run()?;

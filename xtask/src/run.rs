@@ -95,13 +95,42 @@ impl Run {
     }
 }
 
-/// The build of CI: one feature set for all stages, so that everything is compiled once.
+/// The feature set of CI: one for all stages, so that everything is compiled once.
 pub(crate) const EVERYTHING: &str = "--workspace --locked \
     --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf/object_store,zvf-cli/http,zvf-cli/zarr";
+/// The compiler of the crates of the workspace in CI: rustc with the lints of clippy, so that a check
+/// is not a second compilation.
+pub(crate) const WRAPPER: (&str, &str) = ("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+
+/// Prepares a command of cargo for the build of CI.
+pub(crate) fn everything(words: &str) -> Run {
+    let (name, compiler) = WRAPPER;
+    cargo(words).words(EVERYTHING).env(name, compiler)
+}
 
 /// Builds a binary or an example of the workspace with the features of CI.
 pub(crate) fn built_here(target: &str) -> Result<PathBuf> {
-    built(cargo("build --quiet").words(EVERYTHING).words(target))
+    built(everything("build --quiet").words(target))
+}
+
+/// Runs a cargo build, prints what the compiler says, and fails if it warns.
+pub(crate) fn without_warnings(build: Run) -> Result<()> {
+    let output = build.words("--message-format json").output()?;
+    let mut warnings = 0;
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let message: Value = serde_json::from_str(line).context("cargo's messages are not JSON")?;
+        if message["reason"] == "compiler-message" {
+            warnings += 1;
+            println!(
+                "{}",
+                message["message"]["rendered"].as_str().unwrap_or_default()
+            );
+        }
+    }
+    print!("{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "cargo: {}", output.status);
+    ensure!(warnings == 0, "{warnings} warnings");
+    Ok(())
 }
 
 /// Runs a cargo build and returns its one artifact: an executable, or the library of a cdylib.

@@ -13,8 +13,14 @@ use crate::{
     workspace,
 };
 
+/// Prepares a command of cargo for a build.
+pub(crate) type Build = fn(&str) -> Run;
+
 /// The default features, without clients for buckets.
-pub(crate) const BUILD: &str = "--workspace --locked";
+pub(crate) fn default_features(words: &str) -> Run {
+    cargo(words).words("--workspace --locked")
+}
+
 const NEXTEST: &str = ".config/nextest.toml";
 /// The seed of property tests. The same cases are tested for each change, so that a failure is due to
 /// the change; `cargo xtask nightly` searches for new ones.
@@ -47,9 +53,9 @@ pub(crate) fn all(slowest: bool) -> Stages {
     println!("{}", announcement(choice));
     let mut stages = Stages::default();
     stages
-        .run("tests", 1200, move || tests(BUILD, choice))
-        .run("doctests", 300, || doctests(BUILD))
-        .run("golden data", 30, || conformance::golden(BUILD))
+        .run("tests", 1200, move || tests(default_features, choice))
+        .run("doctests", 300, || doctests(default_features))
+        .run("golden data", 30, || conformance::golden(default_features))
         .run("no_std and no-panic probes", 60, nostd::probes);
     stages
 }
@@ -67,9 +73,9 @@ fn announcement(choice: Choice) -> String {
     )
 }
 
-pub(crate) fn tests(build: &str, choice: Choice) -> Result<Done> {
+pub(crate) fn tests(build: Build, choice: Choice) -> Result<Done> {
     let folder = MemoryFolder::new();
-    let tests = cargo(choice.runner()).words(build).env(SEED.0, SEED.1);
+    let tests = build(choice.runner()).env(SEED.0, SEED.1);
     folder.set(filtered(tests, choice)?).run()?;
     Ok(Done::Passed)
 }
@@ -105,8 +111,8 @@ fn left_out(text: &str, profile: &str) -> Vec<String> {
     names.collect()
 }
 
-pub(crate) fn doctests(build: &str) -> Result<Done> {
-    cargo("test --doc").words(build).run()?;
+pub(crate) fn doctests(build: Build) -> Result<Done> {
+    build("test --doc").run()?;
     Ok(Done::Passed)
 }
 
