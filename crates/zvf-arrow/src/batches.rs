@@ -10,8 +10,8 @@ use arrow_array::{
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use zvf::{
-    Column, Geometry, IntoGeometry, LevelId, Links, NumericColumn, ObjectGroup, Parts, QueryResult,
-    Scope, numeric::Kind,
+    Column, Geometry, IntoGeometry, LevelId, Links, NumericColumn, ObjectGroup, ObjectIds, Parts,
+    QueryResult, Scope, numeric::Kind,
 };
 
 use crate::{
@@ -134,7 +134,7 @@ impl ResultBatches {
             vertices.push("row_id", uint64(ids));
         }
         if let Some(ids) = result.object_ids {
-            vertices.push("object_id", int64(ids));
+            vertices.push("object_id", int64(ids.into_numbers()));
         }
         let is_of_vertices = result.parts.is_none() && result.links.is_none();
         if is_of_vertices {
@@ -220,7 +220,9 @@ impl ResultBatches {
             None => default_axes(result.positions.width),
         };
         result.row_ids = vertices.integers::<UInt64Type>("row_id")?.map(vec_of);
-        result.object_ids = vertices.integers::<Int64Type>("object_id")?.map(vec_of);
+        result.object_ids = vertices
+            .integers::<Int64Type>("object_id")?
+            .map(|ids| ObjectIds::from_numbers(vec_of(ids)));
         let mut distances = vertices.distances()?;
         result.vertex = vertices.attributes("vertex.")?;
         result.fragment = vertices.attributes("fragment.")?;

@@ -247,7 +247,7 @@ fn size(result: &QueryResult) -> u64 {
     let parts = result.parts.as_ref();
     let words = parts.map_or(0, |parts| parts.offsets.len() + parts.objects.len())
         + result.links.as_ref().map_or(0, |links| links.ends.len())
-        + result.object_ids.as_ref().map_or(0, Vec::len);
+        + result.object_ids.as_ref().map_or(0, zvf::ObjectIds::len);
     (result.positions.bytes.len() + columns.sum::<usize>() + words * 8) as u64
 }
 

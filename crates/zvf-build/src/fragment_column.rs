@@ -6,6 +6,7 @@ use zvf_model::{
     column::{Column, NumericColumn},
     grid::ChunkCoord,
     layout::FRAGMENT_OWNERS,
+    object_ids::Owner,
 };
 
 use crate::{
@@ -14,9 +15,6 @@ use crate::{
     stored_column::{StoredColumn, check_nulls},
     vertex_layout::VertexLayout,
 };
-
-/// Owner of a fragment without an object.
-const NO_OWNER: i64 = -1;
 
 /// Returns a row for each fragment of a column with a row for each vertex. The value of fragments
 /// without vertices is null, or 0 if the type has no null.
@@ -74,7 +72,7 @@ pub(crate) fn owners(layout: &VertexLayout, ids: &[i64]) -> NumericColumn {
     let fragments = layout.fragments.iter();
     let owners = fragments.flat_map(|fragment| {
         let id = ids.get(fragment.object as usize);
-        id.copied().unwrap_or(NO_OWNER).to_le_bytes()
+        id.copied().unwrap_or(Owner::NONE).to_le_bytes()
     });
     NumericColumn {
         bytes: owners.collect(),

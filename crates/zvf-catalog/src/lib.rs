@@ -66,8 +66,8 @@ pub use links::{
     LinkSet, LinkView, StoredLinkFamily, StoredLinks,
 };
 pub use objects::{
-    ChunkOwners, FragmentsByChunk, NO_OBJECT, ObjectFragment, ObjectLookup, ObjectSet, ObjectTable,
-    SEVERAL_OBJECTS, StoredManifests,
+    ChunkOwners, FragmentsByChunk, ObjectFragment, ObjectLookup, ObjectSet, ObjectTable,
+    StoredManifests,
 };
 pub use parametric::{Coefficient, ParametricGeometry, ParametricObject};
 pub use row_selection::{RowRun, RowSelection};

@@ -25,10 +25,10 @@ mod tests;
 mod transitions;
 
 pub use fragments_by_chunk::FragmentsByChunk;
-pub(crate) use ids::ObjectIds;
+pub(crate) use ids::ObjectIdTable;
 pub use lookup::ObjectLookup;
+pub use owners::ChunkOwners;
 pub(crate) use owners::FragmentOwners;
-pub use owners::{ChunkOwners, NO_OBJECT, SEVERAL_OBJECTS};
 pub use stored::StoredManifests;
 pub use table::ObjectTable;
 
@@ -40,7 +40,7 @@ struct ObjectCache {
     /// The open index; `Some(None)` for a level without one.
     table: Mutex<CachedLookup<ObjectTable>>,
     /// Ids of all objects.
-    ids: Mutex<Option<Arc<ObjectIds>>>,
+    ids: Mutex<Option<Arc<ObjectIdTable>>>,
     /// All objects.
     objects: Mutex<Option<Arc<ObjectSet>>>,
 }
@@ -55,7 +55,7 @@ pub struct ObjectSet {
     chunks: Vec<ChunkCoord>,
     /// Chunk numbers, sorted by chunk.
     in_order: Vec<u32>,
-    ids: ObjectIds,
+    ids: ObjectIdTable,
     /// The row of each position, ascending; `None` if positions are rows.
     rows: Option<Vec<u64>>,
     /// Start of each object in `fragments`, and the end of the last.

@@ -7,7 +7,8 @@ use std::{
 };
 
 use zvf::{
-    Geometry, GeometryKind, LinkNumbering, Links, NumericColumn, ObjectGroup, Parts, QueryResult,
+    Geometry, GeometryKind, LinkNumbering, Links, NumericColumn, ObjectGroup, ObjectIds, Parts,
+    QueryResult,
 };
 
 use crate::{FileDescription, FileFault, GeometryReader, GroupTables};
@@ -182,7 +183,7 @@ impl ResultState {
         }
         if let Some(ids) = batch.object_ids {
             objects.clone_from(&ids);
-            result.object_ids = Some(ids);
+            result.object_ids = Some(ObjectIds::from_numbers(ids));
         }
         objects.sort_unstable();
         objects.dedup();
@@ -233,7 +234,7 @@ impl ResultState {
 /// Returns the object of each vertex; empty without objects.
 fn owners(result: &QueryResult) -> Vec<i64> {
     let Some(Parts { offsets, objects }) = &result.parts else {
-        return result.object_ids.clone().unwrap_or_default();
+        return result.object_ids.clone().unwrap_or_default().into_numbers();
     };
     let lengths = offsets
         .iter()

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tempfile::{NamedTempFile, SpooledTempFile, spooled_tempfile_in};
-use zvf::{Column, NO_OBJECT, Parts, QueryResult, Scope};
+use zvf::{Column, ObjectIds, Owner, Parts, QueryResult, Scope};
 
 use crate::{FileError, FileFault, GroupTables};
 
@@ -245,10 +245,10 @@ impl ObjectNumbers {
 
 /// Returns whether a batch has objects that a file of one object, 0, does not tell apart.
 pub(crate) fn has_object_ids(batch: &QueryResult) -> bool {
-    let of_paths = batch.parts.iter().flat_map(|parts| &parts.objects);
-    let of_vertices = batch.object_ids.iter().flatten();
-    let mut objects = of_paths.chain(of_vertices);
-    objects.any(|object| !matches!(*object, 0 | NO_OBJECT))
+    let mut of_paths = batch.parts.iter().flat_map(|parts| &parts.objects);
+    let mut of_vertices = batch.object_ids.iter().flat_map(ObjectIds::iter);
+    of_paths.any(|object| *object != 0)
+        || of_vertices.any(|owner| !matches!(owner, Owner::None | Owner::Object(0)))
 }
 
 /// Lists the groups that a format cannot hold.

@@ -79,6 +79,7 @@ pub mod level;
 pub mod level_content;
 pub mod metadata;
 pub mod node_copy;
+pub mod object_ids;
 pub mod payload_cache;
 pub mod random;
 pub mod root;

@@ -5,7 +5,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use zvf::{Column, Dataset, LevelUse, Links, ObjectGroup, Query, QueryResult, Skipped};
+use zvf::{Column, Dataset, LevelUse, Links, ObjectGroup, ObjectIds, Query, QueryResult, Skipped};
 
 use crate::{
     columns::{array, attributes, indices, matrix},
@@ -70,7 +70,7 @@ pub(crate) fn tuple(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'_, Py
         array(py, result.objects)?,
         optional(py, offsets, indices)?,
         optional(py, part_objects, array)?,
-        optional(py, result.object_ids, array)?,
+        optional(py, result.object_ids.map(ObjectIds::into_numbers), array)?,
         optional(py, result.row_ids, array)?,
         transaction.into_bound_py_any(py)?,
         optional(py, result.links, ends)?,

@@ -34,5 +34,5 @@ pub use plan::stream::{BatchSender, BatchStream};
 pub use query::{BatchOptions, Clip, LevelChoice, NearestTo, Query, Region, Shape, VertexBudget};
 pub use result::{LevelUse, Links, Parts, QueryResult};
 pub use session::Session;
-pub use zvf_catalog::{NO_OBJECT, ObjectGroup, SEVERAL_OBJECTS, Selection, Skipped};
+pub use zvf_catalog::{ObjectGroup, Selection, Skipped};
 pub use zvf_model::column::{Column, ColumnValues, NumericColumn};

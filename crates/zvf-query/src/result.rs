@@ -7,6 +7,7 @@ use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
     grid::ChunkCoord,
     level::LevelId,
+    object_ids::ObjectIds,
     scope::Scope,
 };
 
@@ -41,7 +42,7 @@ pub struct QueryResult {
     /// The object of each vertex; if the query selects objects, the object that selected it. `None`
     /// if the store has no objects, if the query does not request owners, and for paths,
     /// which have [`parts`](Self::parts).
-    pub object_ids: Option<Vec<i64>>,
+    pub object_ids: Option<ObjectIds>,
     /// The [address](zvf_model::row_id::RowId) of each vertex, as a number; `None` if the query does
     /// not request [addresses](crate::Query::row_ids). Addresses are valid until the next change of
     /// the store.
@@ -97,11 +98,10 @@ impl QueryResult {
         core::mem::take(columns)
     }
 
-    /// Returns the objects of the vertices, once for each run of equal ids.
-    pub(crate) fn owners_of_rows(&self) -> impl Iterator<Item = i64> + '_ {
-        let ids = self.object_ids.as_deref().unwrap_or_default();
-        ids.chunk_by(|a, b| a == b)
-            .filter_map(|same| same.first().copied())
+    /// Returns the objects of the vertices, once for each run of the same.
+    pub(crate) fn objects_of_rows(&self) -> impl Iterator<Item = i64> + '_ {
+        let runs = self.object_ids.iter().flat_map(ObjectIds::runs);
+        runs.filter_map(|(owner, _)| owner.object())
     }
 
     /// Keeps these rows of vertices, in this order.
@@ -111,7 +111,7 @@ impl QueryResult {
             *column = column.take(rows.iter().copied());
         }
         if let Some(ids) = &mut self.object_ids {
-            *ids = gathered(ids, rows);
+            *ids = ids.take(rows);
         }
         if let Some(ids) = &mut self.row_ids {
             *ids = gathered(ids, rows);
@@ -161,7 +161,7 @@ impl QueryResult {
         let ids = self
             .object_ids
             .as_ref()
-            .map_or(0, Vec::len)
+            .map_or(0, ObjectIds::len)
             .saturating_add(self.row_ids.as_ref().map_or(0, Vec::len));
         let links = self.links.as_ref().map_or(0, |links| links.ends.len());
         let words = ids.saturating_add(links).saturating_mul(8);

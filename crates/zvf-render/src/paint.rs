@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use zvf::{Column, ColumnValues, NO_OBJECT, QueryResult, SEVERAL_OBJECTS, Scope, numeric::Kind};
+use zvf::{Column, ColumnValues, ObjectIds, Owner, QueryResult, Scope, numeric::Kind};
 
 use crate::{
     color::{Background, Color},
@@ -234,14 +234,11 @@ impl ColorEncoder {
             Source::Fixed(_) | Source::Orientation => Ok(()),
             Source::Object => {
                 // Consecutive vertices mostly share their object.
-                let mut last = (NO_OBJECT, NO_VALUE);
-                for id in objects_of(result) {
-                    if id != last.0 {
-                        let code = match id {
-                            NO_OBJECT | SEVERAL_OBJECTS => NO_VALUE,
-                            id => self.object(id),
-                        };
-                        last = (id, code);
+                let mut last = (Owner::None, NO_VALUE);
+                for owner in owners_of(result) {
+                    if owner != last.0 {
+                        let code = owner.object().map_or(NO_VALUE, |id| self.object(id));
+                        last = (owner, code);
                     }
                     vertices.push(last.1);
                 }
@@ -280,8 +277,8 @@ impl ColorEncoder {
                     self.values(found, links)?;
                 }
                 if is_asked(Scope::Object) && !self.of_links {
-                    for id in objects_of(result) {
-                        vertices.push(self.object(id));
+                    for owner in owners_of(result) {
+                        vertices.push(owner.object().map_or(NO_VALUE, |id| self.object(id)));
                     }
                     self.object_values.resize(self.objects.len(), NO_VALUE);
                     if let Some(found) = column(&result.object, name) {
@@ -596,7 +593,7 @@ impl ColorEncoder {
 }
 
 /// Returns the object of each vertex of a batch.
-fn objects_of(result: &QueryResult) -> impl Iterator<Item = i64> + '_ {
+fn owners_of(result: &QueryResult) -> impl Iterator<Item = Owner> + '_ {
     let rows = result.positions.len();
     let of_parts = result.parts.as_ref().map(move |parts| {
         let spans = parts.offsets.windows(2).map(|span| match span {
@@ -605,11 +602,11 @@ fn objects_of(result: &QueryResult) -> impl Iterator<Item = i64> + '_ {
         });
         let ids = spans.zip(&parts.objects).flat_map(move |(span, id)| {
             let span = usize::try_from(span).unwrap_or(usize::MAX).min(rows);
-            core::iter::repeat_n(*id, span)
+            core::iter::repeat_n(Owner::Object(*id), span)
         });
         ids.take(rows)
     });
-    let of_vertices = result.object_ids.as_ref().map(|ids| ids.iter().copied());
+    let of_vertices = result.object_ids.as_ref().map(ObjectIds::iter);
     let of_vertices = if of_parts.is_some() {
         None
     } else {
@@ -619,7 +616,7 @@ fn objects_of(result: &QueryResult) -> impl Iterator<Item = i64> + '_ {
         .into_iter()
         .flatten()
         .chain(of_vertices.into_iter().flatten());
-    known.chain(core::iter::repeat(NO_OBJECT)).take(rows)
+    known.chain(core::iter::repeat(Owner::None)).take(rows)
 }
 
 /// A colour scale.
@@ -1025,7 +1022,7 @@ mod tests {
         let mut batch = QueryResult::default();
         batch.positions = NumericColumn::new(Kind::Float32, 3);
         batch.positions.bytes = vec![0; ids.len() * 12];
-        batch.object_ids = Some(ids.to_vec());
+        batch.object_ids = Some(ObjectIds::from_numbers(ids.to_vec()));
         batch
     }
 
@@ -1033,7 +1030,7 @@ mod tests {
     #[test]
     fn objects_are_coloured_by_rank_and_not_by_id() {
         let (mut encoder, mut codes) = (ColorEncoder::default(), Vec::new());
-        for ids in [&[96, 24, 24, 720_575][..], &[24, NO_OBJECT, -48, 0]] {
+        for ids in [&[96, 24, 24, 720_575][..], &[24, Owner::NONE, -48, 0]] {
             encoder
                 .add(&owned(ids), &Source::Object, &mut codes, &mut Vec::new())
                 .unwrap();

@@ -45,7 +45,7 @@
 //! `object_id` and `object.NAME`; groups have `group` and `object_id`, one row per member; attributes
 //! of groups have `group`, counted from 0, and `group.NAME`. In csv, a column of several channels is
 //! `NAME[0]`, `NAME[1]`, …; in Arrow and Parquet it is a list of fixed size. The object ids -1 and -2
-//! are [`NO_OBJECT`](zvf::NO_OBJECT) and [`SEVERAL_OBJECTS`](zvf::SEVERAL_OBJECTS).
+//! are [`Owner::NONE`](zvf::Owner::NONE) and [`Owner::SEVERAL`](zvf::Owner::SEVERAL).
 //!
 //! # Types
 //!

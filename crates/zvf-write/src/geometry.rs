@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use zvf_build::Geometry;
-use zvf_catalog::NO_OBJECT;
 use zvf_dataset::{Error, Failure};
-use zvf_model::column::Column;
+use zvf_model::{
+    column::Column,
+    object_ids::{ObjectIds, Owner},
+};
 use zvf_query::QueryResult;
 
 /// Conversion into [`Geometry`], which [`create`](crate::writer::create) and
@@ -111,17 +113,17 @@ fn count_from_batch(result: &mut QueryResult) -> Result<(), Failure> {
 }
 
 /// Returns the object of each vertex; `None` when no vertex has an object.
-fn object_ids(ids: Vec<i64>) -> Result<Option<Vec<i64>>, Failure> {
-    if ids.iter().all(|id| *id == NO_OBJECT) {
+fn object_ids(ids: ObjectIds) -> Result<Option<Vec<i64>>, Failure> {
+    if ids.iter().all(|owner| owner == Owner::None) {
         return Ok(None);
     }
-    if ids.iter().any(|id| *id < 0) {
+    if ids.iter().any(|owner| owner.object().is_none()) {
         return Err(Failure::NotGeometry {
             what: "vertices".to_owned(),
             why: "some belong to no object or to several; query by object to tell them apart",
         });
     }
-    Ok(Some(ids))
+    Ok(Some(ids.into_numbers()))
 }
 
 /// Returns attributes of fragments with a row for each object of the result. The result has a
@@ -140,7 +142,7 @@ fn fragment_attributes(result: &QueryResult) -> Result<Vec<Column>, Failure> {
             owners.resize(rows.max().unwrap_or(0).min(result.positions.len()), *id);
         }
     } else if let Some(ids) = &result.object_ids {
-        owners.clone_from(ids);
+        owners.extend_from_slice(ids.numbers());
     }
     for (row, id) in owners.iter().enumerate() {
         first_row.entry(*id).or_insert(row);

@@ -66,7 +66,7 @@ mod validate;
 mod validation_plan;
 
 // Opening and queries.
-pub use zvf_catalog::{NO_OBJECT, ObjectGroup, SEVERAL_OBJECTS, Scope, Selection, Skipped};
+pub use zvf_catalog::{ObjectGroup, Scope, Selection, Skipped};
 pub use zvf_dataset::{
     AttributeInfo, Dataset, FetchDataset, FetchOptions, LevelInfo, LinkInfo, Location, StoreInfo,
     ValueRange,
@@ -78,6 +78,7 @@ pub use zvf_model::{
     geometry_kind::GeometryKind,
     json::{HeaderError, Headers, Json, JsonError},
     level::LevelId,
+    object_ids::{ObjectIds, Owner},
     root::{AttributeDeclarations, CrossLevel, WindingOrder},
     word::Word,
 };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::{numeric::Kind, path::ChunkCoords};
-use zvf_model::key::Key;
+use zvf_model::{key::Key, object_ids::Owner};
 
 use super::{
     change::{Edits, LevelChange},
@@ -11,9 +11,6 @@ use super::{
     error::{EditError, damaged},
     image::LevelSnapshot,
 };
-
-/// Owner of a fragment that several objects share.
-const SEVERAL_OWNERS: i64 = -2;
 
 impl LevelSnapshot {
     /// Returns the fragments used by removed objects only, by chunk.
@@ -65,7 +62,7 @@ impl LevelSnapshot {
                 if chunks.contains_key(&chunk) {
                     let owner = owners.entry((chunk, number)).or_insert(*id);
                     if owner != id {
-                        *owner = SEVERAL_OWNERS;
+                        *owner = Owner::SEVERAL;
                     }
                 }
             }

@@ -6,7 +6,7 @@ use zvf_format::{
 };
 use zvf_model::grid::ChunkCoord;
 
-use super::{ObjectFragment, ObjectIds, ObjectSet, interner::ChunkInterner};
+use super::{ObjectFragment, ObjectIdTable, ObjectSet, interner::ChunkInterner};
 use crate::error::{CatalogError, Fault};
 
 /// Builds a list of objects from manifests in ascending order of rows.
@@ -273,7 +273,7 @@ impl ObjectsBuilder {
     }
 
     /// Returns the objects. `ids` has one id per row.
-    pub(super) fn finish(self, ids: ObjectIds) -> ObjectSet {
+    pub(super) fn finish(self, ids: ObjectIdTable) -> ObjectSet {
         // Chunk numbers have 32 bits, so the count fits.
         let numbers = 0..u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let chunks = self.numbers.into_chunks();

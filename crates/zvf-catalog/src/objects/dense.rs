@@ -12,7 +12,7 @@ use zvf_format::manifest::ObjectManifestBuilder;
 use zvf_model::fetch::CellRequest;
 
 use super::{
-    ObjectIds, ObjectSet, ObjectTable,
+    ObjectIdTable, ObjectSet, ObjectTable,
     builder::{ManifestFault, ObjectsBuilder},
     read::{push_unreadable, read_ids},
 };
@@ -32,7 +32,7 @@ pub(super) struct DenseIndex {
     blocks: Vec<u8>,
     /// Size of a block in bytes.
     block: usize,
-    pub(super) ids: ObjectIds,
+    pub(super) ids: ObjectIdTable,
 }
 
 impl DenseIndex {
@@ -124,7 +124,7 @@ impl Catalog<'_> {
                 // Without all arrays no manifest can be assigned to an object.
                 let mut none = ObjectsBuilder::new(sid_ndim, 0, budget);
                 none.mark_incomplete();
-                return Ok(none.finish(ObjectIds::default()));
+                return Ok(none.finish(ObjectIdTable::default()));
             }
         };
         let mut builder = ObjectsBuilder::new(sid_ndim, index.ids.size(), budget);
@@ -163,7 +163,7 @@ impl Catalog<'_> {
         table: &ObjectTable,
         spans: &RowArray,
         blocks: &RowArray,
-    ) -> Result<(Vec<u8>, Vec<Range<usize>>, ObjectIds), CatalogError> {
+    ) -> Result<(Vec<u8>, Vec<Range<usize>>, ObjectIdTable), CatalogError> {
         let index = self.dense_index(table, spans, blocks).await??;
         let mut bytes = Vec::new();
         let mut ranges = Vec::new();

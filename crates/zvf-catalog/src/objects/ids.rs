@@ -4,7 +4,7 @@ use crate::error::Fault;
 
 /// The ids of objects by position.
 #[derive(Clone, Debug)]
-pub(crate) enum ObjectIds {
+pub(crate) enum ObjectIdTable {
     /// Ids equal positions; contains the number of objects.
     Rows(usize),
     /// Ascending ids.
@@ -13,13 +13,13 @@ pub(crate) enum ObjectIds {
     Mixed(Vec<i64>, Vec<u32>),
 }
 
-impl Default for ObjectIds {
+impl Default for ObjectIdTable {
     fn default() -> Self {
         Self::Rows(0)
     }
 }
 
-impl ObjectIds {
+impl ObjectIdTable {
     /// Indexes stored ids. O(n), or O(n log n) if they do not ascend.
     ///
     /// # Errors
@@ -95,32 +95,32 @@ mod tests {
     #[test]
     fn ids_are_found_whatever_their_order() {
         let ids = [7_i64, -3, i64::MAX, 0, i64::MIN, 12];
-        let mixed = ObjectIds::new(ids.to_vec(), false).unwrap_or_default();
+        let mixed = ObjectIdTable::new(ids.to_vec(), false).unwrap_or_default();
         for (position, id) in ids.into_iter().enumerate() {
             assert_eq!(mixed.find(id), Some(position));
             assert_eq!(mixed.id(position), Some(id));
         }
         assert_eq!([1, -4, 13].map(|id| mixed.find(id)), [None; 3]);
-        let rows = ObjectIds::Rows(3);
+        let rows = ObjectIdTable::Rows(3);
         assert_eq!(
             [-1, 0, 2, 3].map(|id| rows.find(id)),
             [None, Some(0), Some(2), None]
         );
         assert!(matches!(
-            ObjectIds::new(ids.to_vec(), true),
+            ObjectIdTable::new(ids.to_vec(), true),
             Err(Fault::Order)
         ));
         assert!(matches!(
-            ObjectIds::new(vec![1, 2, 2], true),
+            ObjectIdTable::new(vec![1, 2, 2], true),
             Err(Fault::Twice(2))
         ));
         assert!(matches!(
-            ObjectIds::new(vec![5, 1, 5], false),
+            ObjectIdTable::new(vec![5, 1, 5], false),
             Err(Fault::Twice(5))
         ));
         assert!(matches!(
-            ObjectIds::new(vec![], true),
-            Ok(ObjectIds::Ascending(_))
+            ObjectIdTable::new(vec![], true),
+            Ok(ObjectIdTable::Ascending(_))
         ));
     }
 }

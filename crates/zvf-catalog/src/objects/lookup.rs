@@ -7,7 +7,7 @@ use zvf_format::int64s::Int64s;
 use zvf_model::fetch::{BoxFuture, CellRequest};
 
 use super::{
-    ObjectCache, ObjectIds, ObjectSet, ObjectTable,
+    ObjectCache, ObjectIdTable, ObjectSet, ObjectTable,
     builder::{ManifestFault, ObjectsBuilder},
     dense,
     read::{FetchResult, push, push_cell, push_unreadable, read_ids},
@@ -48,7 +48,7 @@ impl ObjectLookup {
 /// State of the lookup of rows by id.
 enum Rows {
     /// All ids are known.
-    Known(Arc<ObjectIds>),
+    Known(Arc<ObjectIdTable>),
     /// The ids of the requested rows have been verified to equal the rows.
     Proven,
 }
@@ -114,7 +114,7 @@ impl Catalog<'_> {
                 Manifests::Items(manifests) if manifests.cells() <= MAX_EAGER_CELLS || !many => {
                     table.note(diagnostics);
                     let rows = match &table.ids {
-                        None => Some(Arc::new(ObjectIds::Rows(table.len()?))),
+                        None => Some(Arc::new(ObjectIdTable::Rows(table.len()?))),
                         Some(_) => lock(&cache.ids).clone(),
                     };
                     self.fetch_items(level, &table, manifests, rows, ids, diagnostics)
@@ -257,7 +257,7 @@ impl Catalog<'_> {
                 }
             }
         }
-        let found = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false)
+        let found = ObjectIdTable::new(found.iter().map(|(_, id)| *id).collect(), false)
             .map_err(|fault| Damage::new(&table.node, fault))?;
         Ok(ObjectLookup::of(Arc::new(builder.finish(found)), ids))
     }
@@ -275,7 +275,7 @@ impl Catalog<'_> {
         level: &Level,
         table: &ObjectTable,
         manifests: &ByteStringArray,
-        known: Option<Arc<ObjectIds>>,
+        known: Option<Arc<ObjectIdTable>>,
         ids: &[i64],
         diagnostics: &Diagnostics,
     ) -> Result<ObjectLookup, CatalogError> {
@@ -284,7 +284,7 @@ impl Catalog<'_> {
         let row_of = |id: &i64| row_like(table, *id);
         let rows = match (known, &table.ids) {
             (Some(ids), _) => Rows::Known(ids),
-            (None, None) => Rows::Known(Arc::new(ObjectIds::Rows(table.len()?))),
+            (None, None) => Rows::Known(Arc::new(ObjectIdTable::Rows(table.len()?))),
             (None, Some(array)) => {
                 let tried: Vec<u64> = ids.iter().filter_map(row_of).collect();
                 let first = wanted_cells(manifests, few, &tried);
@@ -341,7 +341,7 @@ fn keep_ids(
     array: &RowArray,
     (request, results): (&RowRequest, Vec<FetchResult>),
     diagnostics: &Diagnostics,
-) -> Result<Option<Arc<ObjectIds>>, CatalogError> {
+) -> Result<Option<Arc<ObjectIdTable>>, CatalogError> {
     match read_ids(array, request, results, table.index.ids_sorted) {
         Ok(ids) => {
             let ids = Arc::new(ids);
@@ -397,7 +397,7 @@ fn ids_equal_rows(
 fn without_ids(table: &ObjectTable, budget: u64, ids: &[i64]) -> ObjectLookup {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget);
     builder.mark_incomplete();
-    ObjectLookup::of(Arc::new(builder.finish(ObjectIds::default())), ids)
+    ObjectLookup::of(Arc::new(builder.finish(ObjectIdTable::default())), ids)
 }
 
 /// Reads all objects; `None` if any of them is damaged, because a query for one object must not
@@ -406,7 +406,7 @@ fn all_of(
     table: &ObjectTable,
     manifests: &ByteStringArray,
     cells: &BTreeMap<u64, FetchResult>,
-    ids: &ObjectIds,
+    ids: &ObjectIdTable,
     budget: u64,
 ) -> Option<ObjectSet> {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, ids.size(), budget);
@@ -485,7 +485,7 @@ fn some_of(
             )?;
         }
     }
-    let ids = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false)
+    let ids = ObjectIdTable::new(found.iter().map(|(_, id)| *id).collect(), false)
         .map_err(|fault| Damage::new(&table.node, fault))?;
     Ok(builder.finish(ids))
 }

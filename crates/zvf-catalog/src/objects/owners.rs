@@ -4,11 +4,6 @@ use zvf_model::grid::ChunkCoord;
 
 use super::ObjectSet;
 
-/// The id of the object of a vertex that belongs to no object.
-pub const NO_OBJECT: i64 = -1;
-/// The id of the object of a vertex that belongs to several objects.
-pub const SEVERAL_OBJECTS: i64 = -2;
-
 /// The owners of all fragments, by chunk.
 #[derive(Debug, Default)]
 pub(crate) struct FragmentOwners {

@@ -9,7 +9,7 @@ use zvf_model::{
 };
 
 use super::{
-    ObjectCache, ObjectIds, ObjectSet, ObjectTable,
+    ObjectCache, ObjectIdTable, ObjectSet, ObjectTable,
     builder::{ManifestFault, ObjectsBuilder},
     table::Manifests,
 };
@@ -63,7 +63,7 @@ impl Catalog<'_> {
             let objects = match &table.manifests {
                 Manifests::None => {
                     ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget())
-                        .finish(ObjectIds::default())
+                        .finish(ObjectIdTable::default())
                 }
                 Manifests::Open { data, offsets } => {
                     self.open_objects(&table, data, offsets, diagnostics)
@@ -93,7 +93,7 @@ impl Catalog<'_> {
         &self,
         level: &Level,
         table: &ObjectTable,
-        (manifests, known): (&ByteStringArray, Option<&ObjectIds>),
+        (manifests, known): (&ByteStringArray, Option<&ObjectIdTable>),
         diagnostics: &Diagnostics,
     ) -> Result<ObjectSet, CatalogError> {
         let mut requested = match (&table.ids, known) {
@@ -105,7 +105,7 @@ impl Catalog<'_> {
         let mut builder = None;
         let mut ids = match known {
             Some(ids) => Some(ids.clone()),
-            None if table.ids.is_none() => Some(ObjectIds::Rows(table.len()?)),
+            None if table.ids.is_none() => Some(ObjectIdTable::Rows(table.len()?)),
             None => None,
         };
         let (mut next, mut stored, mut lost_ids) = (0_u64, false, false);
@@ -136,7 +136,7 @@ impl Catalog<'_> {
                     }
                 }
             }
-            let loaded = ids.as_ref().map_or(0, ObjectIds::size);
+            let loaded = ids.as_ref().map_or(0, ObjectIdTable::size);
             let sid_ndim = table.index.sid_ndim;
             let builder = builder
                 .get_or_insert_with(|| ObjectsBuilder::new(sid_ndim, loaded, self.fetch.budget()));
@@ -155,7 +155,7 @@ impl Catalog<'_> {
             // Without ids the manifests cannot be assigned to objects.
             let mut none = ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget());
             none.mark_incomplete();
-            return Ok(none.finish(ObjectIds::default()));
+            return Ok(none.finish(ObjectIdTable::default()));
         }
         Ok(builder.finish(ids.unwrap_or_default()))
     }
@@ -197,7 +197,7 @@ impl Catalog<'_> {
                     if let Some(more @ 1..) = skipped.checked_sub(MAX_REPORTED_ROWS) {
                         diagnostics.skip(Damage::new(data.node(), Fault::MoreRows(more)))?;
                     }
-                    return Ok(builder.finish(ObjectIds::Rows(table.len()?)));
+                    return Ok(builder.finish(ObjectIdTable::Rows(table.len()?)));
                 }
                 Err(error) => damage = Some(Damage::new(offsets.node(), error)),
             }
@@ -208,7 +208,7 @@ impl Catalog<'_> {
         for row in 0..table.rows() {
             push_unreadable(&mut builder, row, data.node())?;
         }
-        Ok(builder.finish(ObjectIds::Rows(table.len()?)))
+        Ok(builder.finish(ObjectIdTable::Rows(table.len()?)))
     }
 
     /// Returns the request for all ids.
@@ -261,13 +261,13 @@ pub(super) fn read_ids(
     request: &RowRequest,
     results: Vec<FetchResult>,
     sorted: bool,
-) -> Result<ObjectIds, Damage> {
+) -> Result<ObjectIdTable, Damage> {
     let read = array.finish(request, results);
     if let Some((_, damage)) = read.damaged.into_iter().next() {
         return Err(damage);
     }
     let ids = Int64s::parse(&read.bytes).map_err(|error| Damage::new(array.node(), error))?;
-    let ids = ObjectIds::new(ids.iter().collect(), sorted);
+    let ids = ObjectIdTable::new(ids.iter().collect(), sorted);
     ids.map_err(|fault| Damage::new(array.node(), fault))
 }
 

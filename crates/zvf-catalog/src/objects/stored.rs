@@ -7,7 +7,7 @@ use bytes::Bytes;
 use zvf_format::open_rows::OpenRows;
 use zvf_model::{array::ObjectIndex, fetch::BoxFuture, key::Key, level::LevelId};
 
-use super::{ObjectIds, ObjectTable, read::read_ids, table::Manifests};
+use super::{ObjectIdTable, ObjectTable, read::read_ids, table::Manifests};
 use crate::{
     catalog::Catalog,
     error::{CatalogError, Damage, Fault},
@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub struct StoredManifests {
     table: Arc<ObjectTable>,
-    ids: ObjectIds,
+    ids: ObjectIdTable,
     /// All manifests and their byte ranges, if they are concatenated.
     open: Option<(Bytes, Vec<Range<usize>>)>,
 }
@@ -93,7 +93,7 @@ impl Catalog<'_> {
             return Ok(Some(StoredManifests { table, ids, open }));
         }
         let ids = match &table.ids {
-            None => ObjectIds::Rows(table.len()?),
+            None => ObjectIdTable::Rows(table.len()?),
             Some(array) => {
                 let request = self.id_request(array)?;
                 let results = self.fetch.cells(&request.wanted).await;

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use zvf::{ChangeSummary, Mode, NO_OBJECT, Query, QueryResult, Selection, Shape, StateError};
+use zvf::{
+    ChangeSummary, Mode, ObjectIds, Owner, Query, QueryResult, Selection, Shape, StateError,
+};
 use zvf_catalog::CatalogError;
 use zvf_files::{InputFile, TableKey, read_keys};
 use zvf_query::QueryError;
@@ -248,14 +250,17 @@ async fn found(
         return Ok(None);
     }
     let vertices = vertices_of(&part);
-    let loose = vertices.get(&NO_OBJECT).copied().unwrap_or(0);
+    let loose = vertices.get(&Owner::None).copied().unwrap_or(0);
     let mut ids = part.objects;
     if is_within && !ids.is_empty() {
         // The query found parts and links that lie within the region and satisfy the predicate; only
         // objects that it found whole are deleted.
         let whole = result(work, opened, &whole(&ids)).await?;
         let all = vertices_of(&whole);
-        ids.retain(|id| vertices.get(id) == all.get(id));
+        ids.retain(|id| {
+            let owner = Owner::Object(*id);
+            vertices.get(&owner) == all.get(&owner)
+        });
     }
     Ok(Some((ids, loose)))
 }
@@ -282,15 +287,15 @@ async fn result(
 }
 
 /// Counts the vertices of each object.
-fn vertices_of(result: &QueryResult) -> BTreeMap<i64, u64> {
-    let mut vertices: BTreeMap<i64, u64> = BTreeMap::new();
-    for id in result.object_ids.iter().flatten() {
-        *vertices.entry(*id).or_default() += 1;
+fn vertices_of(result: &QueryResult) -> BTreeMap<Owner, u64> {
+    let mut vertices: BTreeMap<Owner, u64> = BTreeMap::new();
+    for (owner, rows) in result.object_ids.iter().flat_map(ObjectIds::runs) {
+        *vertices.entry(owner).or_default() += rows as u64;
     }
     if let Some(parts) = &result.parts {
         let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
         for (id, (start, end)) in parts.objects.iter().zip(spans) {
-            *vertices.entry(*id).or_default() += end.saturating_sub(*start);
+            *vertices.entry(Owner::Object(*id)).or_default() += end.saturating_sub(*start);
         }
     }
     vertices

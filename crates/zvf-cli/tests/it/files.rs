@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use zvf::{Links, QueryResult};
+use zvf::{Links, ObjectIds, QueryResult};
 use zvf_files::{FileFault, FileFormat, OutputFile, OutputFileError};
 
 use crate::results::{in_axes, numbers, points, words, written};
@@ -139,7 +139,7 @@ fn an_inconsistent_result_is_not_written() {
         "the result is inconsistent: a word is not in its dictionary",
     );
     check_broken(
-        |result| result.object_ids = Some(vec![1]),
+        |result| result.object_ids = Some(ObjectIds::from_numbers(vec![1])),
         "object_ids has 1 rows, but needs 3",
     );
     check_broken(

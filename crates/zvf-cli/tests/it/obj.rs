@@ -1,5 +1,6 @@
 //! OBJ files, compared as text.
 
+use zvf::ObjectIds;
 use zvf_files::FileFault;
 
 use crate::results::{graph, in_axes, mesh, numbers, paths, points, text, words, written};
@@ -61,7 +62,7 @@ fn faces_keep_their_winding() {
 fn faces_are_below_the_name_of_their_object() {
     let mut result = mesh(3);
     result.positions = crate::results::rows(3, &[0.5_f32; 24]);
-    result.object_ids = Some(vec![7, 3, 7, 3, 7, 3, -1, -2]);
+    result.object_ids = Some(ObjectIds::from_numbers(vec![7, 3, 7, 3, 7, 3, -1, -2]));
     result.links.as_mut().unwrap().ends =
         vec![0, 2, 4, 1, 3, 5, 0, 1, 2, 4, 2, 0, 6, 6, 6, 7, 7, 7];
     result.objects = vec![3, 7];
@@ -115,7 +116,7 @@ fn objects_of_vertices_without_links_are_reported() {
         ([7, 7, 7, 5, 0], true),
     ] {
         result.positions = crate::results::rows(3, &[0.5_f32; 15]);
-        result.object_ids = Some(ids.to_vec());
+        result.object_ids = Some(ObjectIds::from_numbers(ids.to_vec()));
         result.object = Vec::new();
         assert_eq!(lost(&result), is_lost, "{ids:?}");
     }

@@ -3,7 +3,8 @@
 use std::{fs, path::Path};
 
 use zvf::{
-    Column, ColumnValues, Links, NumericColumn, ObjectGroup, Parts, QueryResult, numeric::Kind,
+    Column, ColumnValues, Links, NumericColumn, ObjectGroup, ObjectIds, Parts, QueryResult,
+    numeric::Kind,
 };
 use zvf_files::{FileError, OutputFile, StoreDescription, WrittenFiles, write};
 use zvf_format::numeric::{ByteOrder, Element, encode};
@@ -74,7 +75,7 @@ pub(crate) fn points() -> QueryResult {
     result.level = zvf::LevelId::new(2);
     result.axes = axes(&["x", "y", "z"]);
     result.positions = rows(3, &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0]);
-    result.object_ids = Some(vec![7, -1, -2]);
+    result.object_ids = Some(ObjectIds::from_numbers(vec![7, -1, -2]));
     // 1.5, null, -0.1 rounded to 11 bits.
     let mut half = NumericColumn::new(Kind::Float16, 1);
     half.bytes = vec![0x00, 0x3e, 0xff, 0xff, 0x66, 0xae];
@@ -142,7 +143,7 @@ pub(crate) fn graph() -> QueryResult {
     let mut result = QueryResult::default();
     result.axes = axes(&["z", "y", "x"]);
     result.positions = rows(3, &[0_i16, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32]);
-    result.object_ids = Some(vec![1, 1, 1, 1]);
+    result.object_ids = Some(ObjectIds::from_numbers(vec![1, 1, 1, 1]));
     result.objects = vec![1];
     result.links = Some(Links {
         width: 2,
@@ -179,7 +180,7 @@ pub(crate) fn nothing() -> QueryResult {
     let mut result = QueryResult::default();
     result.axes = axes(&["x", "y", "z"]);
     result.positions = NumericColumn::new(Kind::Float32, 3);
-    result.object_ids = Some(Vec::new());
+    result.object_ids = Some(ObjectIds::default());
     result.links = Some(Links {
         width: 2,
         ends: Vec::new(),

@@ -72,7 +72,8 @@ fn attributes(columns: &[Column]) -> Vec<Column> {
 /// Returns the geometry of a result, without fragments.
 fn geometry(result: &QueryResult) -> Geometry {
     let mut geometry = Geometry::new(numbers_of(&result.positions));
-    geometry.object_ids.clone_from(&result.object_ids);
+    let ids = result.object_ids.as_ref();
+    geometry.object_ids = ids.map(|ids| ids.numbers().to_vec());
     if let Some(parts) = &result.parts {
         geometry.part_offsets = Some(parts.offsets.clone());
         geometry.part_objects = Some(parts.objects.clone());

@@ -11,7 +11,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
 use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
-use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{
+    AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn, Owner, numeric::Kind,
+};
 use zvf_arrow::column_of;
 
 use super::{
@@ -375,7 +377,7 @@ impl TableContent {
         let objects = self.objects();
         let rows = || self.parts.iter().map(|(row, _)| *row);
         geometry.object_ids = objects.map(|ids| {
-            let ids = rows().map(|row| ids.get(row).copied().unwrap_or(zvf::NO_OBJECT));
+            let ids = rows().map(|row| ids.get(row).copied().unwrap_or(Owner::NONE));
             ids.collect()
         });
         let rows: Vec<usize> = rows().collect();

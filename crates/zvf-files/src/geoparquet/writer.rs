@@ -18,7 +18,7 @@ use parquet::{
     file::{metadata::KeyValue, properties::WriterProperties},
 };
 use serde_json::{Map, Value, json};
-use zvf::{Column, QueryResult, Scope};
+use zvf::{Column, ObjectIds, Owner, QueryResult, Scope};
 use zvf_arrow::array_of;
 
 use super::{
@@ -144,7 +144,7 @@ impl GeoParquetWriter {
             table.objects = batch
                 .object_ids
                 .as_ref()
-                .and_then(|ids| Some(ids.get(start..end)?.to_vec()));
+                .and_then(|ids| Some(ids.numbers().get(start..end)?.to_vec()));
             for row in rows {
                 table.push(std::slice::from_ref(row), |into| encoder.point(*row, into));
             }
@@ -225,7 +225,8 @@ impl GeoParquetWriter {
             self.left_out.extend(lines);
         }
         linked.positions.extend(positions);
-        linked.objects.extend(batch.object_ids.iter().flatten());
+        let objects = batch.object_ids.iter().flat_map(ObjectIds::numbers);
+        linked.objects.extend(objects);
         if let Some(links) = &batch.links {
             linked.width = usize::try_from(links.width).unwrap_or(usize::MAX);
             linked.ends.extend_from_slice(&links.ends);
@@ -310,7 +311,7 @@ impl GeoParquetWriter {
         for link in linked.ends.chunks_exact(2) {
             let (places, owner) = corners(link)?;
             if let &[first, second] = places.as_slice() {
-                let lines = of_object.entry(owner.unwrap_or(-1)).or_default();
+                let lines = of_object.entry(owner.unwrap_or(Owner::NONE)).or_default();
                 lines.push([first, second]);
             }
         }

@@ -105,7 +105,7 @@ impl<'a> ObjectSplit<'a> {
             }
             owners
         } else if let Some(ids) = &result.object_ids {
-            ids.clone()
+            ids.numbers().to_vec()
         } else if result.positions.is_empty() {
             Vec::new()
         } else {
@@ -162,7 +162,7 @@ impl<'a> ObjectSplit<'a> {
         one.positions = positions.ok_or(FileFault::Broken(
             "an object has a vertex that does not exist",
         ))?;
-        one.object_ids = result.object_ids.as_ref().map(|ids| gather(ids, vertices));
+        one.object_ids = result.object_ids.as_ref().map(|ids| ids.take(vertices));
         one.row_ids = result.row_ids.as_ref().map(|ids| gather(ids, vertices));
         one.vertex = taken(&result.vertex, vertices);
         one.fragment = taken(&result.fragment, vertices);

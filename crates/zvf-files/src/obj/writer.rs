@@ -20,7 +20,7 @@ use std::{
     io::Write,
 };
 
-use zvf::{Column, Parts, QueryResult, Scope, numeric::Kind};
+use zvf::{Column, ObjectIds, Owner, Parts, QueryResult, Scope, numeric::Kind};
 
 use zvf_tables::{
     FileError, FileFault, FileFormat, OutputColumn, Staged, axis_columns, object_data_left_out,
@@ -168,7 +168,7 @@ fn object_of(result: &QueryResult, ends: &[u64]) -> Option<i64> {
     let ids = result.object_ids.as_ref()?;
     let mut owners = ends.iter().map(|end| {
         let vertex = usize::try_from(*end).ok()?;
-        ids.get(vertex).copied().filter(|id| *id >= 0)
+        ids.get(vertex)?.object()
     });
     let first = owners.next()?;
     owners.all(|other| other == first).then_some(first)?
@@ -200,8 +200,8 @@ fn keeps_ids(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> bool 
     let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) else {
         return false;
     };
-    let ids = result.object_ids.as_deref().unwrap_or_default();
-    let mut are_kept: Vec<bool> = ids.iter().map(|id| *id == 0).collect();
+    let owners = result.object_ids.iter().flat_map(ObjectIds::iter);
+    let mut are_kept: Vec<bool> = owners.map(|owner| owner == Owner::Object(0)).collect();
     let width = usize::try_from(links.width).unwrap_or(usize::MAX).max(1);
     let mut is_grouped = true;
     for ends in links.ends.chunks_exact(width) {

@@ -15,7 +15,7 @@ use std::{
 
 use tempfile::{SpooledTempFile, spooled_tempfile_in};
 use zvf::{
-    LevelId, LevelUse, NO_OBJECT, ObjectGroup, QueryResult,
+    LevelId, LevelUse, ObjectGroup, Owner, QueryResult,
     numeric::{Kind, Value},
 };
 
@@ -512,7 +512,7 @@ fn copy_row(
                     bytes = rest;
                     Some(encoded.value(value))
                 }
-                _ if column.name == OBJECT_ID => Some(Value::Int(NO_OBJECT)),
+                _ if column.name == OBJECT_ID => Some(Value::Int(Owner::NONE)),
                 _ => None,
             };
             if let Some(scalar) = scalar {

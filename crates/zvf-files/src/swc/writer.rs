@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::Value;
-use zvf::{Column, ColumnValues, NumericColumn, QueryResult, Scope, numeric::Kind};
+use zvf::{Column, ColumnValues, NumericColumn, ObjectIds, QueryResult, Scope, numeric::Kind};
 
 use super::sample::circle;
 use crate::{
@@ -153,7 +153,8 @@ impl SwcWriter {
         self.is_wide |= batch.positions.kind != Kind::Float32 || held_columns.any(is_wide);
         let positions = coordinates.rows(&batch.positions)?;
         let [radius, kind, id, source_row] = KNOWN.map(|name| held(batch, name));
-        let owners = batch.object_ids.as_deref().unwrap_or_default();
+        let ids = batch.object_ids.as_ref();
+        let owners = ids.map(ObjectIds::numbers).unwrap_or_default();
         let at = |values: &Option<Vec<f64>>, row: usize| match values {
             Some(values) => values.get(row).copied().unwrap_or(f64::NAN),
             None => 0.0,

@@ -6,8 +6,11 @@
 
 use core::ops::ControlFlow;
 
-use zvf_catalog::{CatalogError, NO_OBJECT};
-use zvf_model::column::Column;
+use zvf_catalog::CatalogError;
+use zvf_model::{
+    column::Column,
+    object_ids::{ObjectIds, Owner},
+};
 
 use crate::{
     error::QueryError,
@@ -25,10 +28,12 @@ impl QueryResult {
         let mixed = |_| QueryError::Mixed("positions".to_owned());
         self.positions.append(next.positions).map_err(mixed)?;
         if self.object_ids.is_some() || next.object_ids.is_some() {
-            let ids = self.object_ids.get_or_insert_default();
-            ids.resize(before, NO_OBJECT);
-            ids.extend(next.object_ids.into_iter().flatten());
-            ids.resize(before.saturating_add(rows), NO_OBJECT);
+            let numbers = |ids: Option<ObjectIds>| ids.unwrap_or_default().into_numbers();
+            let mut ids = numbers(self.object_ids.take());
+            ids.resize(before, Owner::NONE);
+            ids.extend(numbers(next.object_ids));
+            ids.resize(before.saturating_add(rows), Owner::NONE);
+            self.object_ids = Some(ObjectIds::from_numbers(ids));
         }
         match (&mut self.parts, next.parts) {
             (Some(parts), Some(next)) => {

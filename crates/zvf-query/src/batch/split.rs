@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::HashMap;
 
-use zvf_model::column::Column;
+use zvf_model::{column::Column, object_ids::ObjectIds};
 
 use crate::result::{Links, Parts, QueryResult};
 
@@ -136,7 +136,10 @@ impl Iterator for SplitResult {
         next.objects = objects
             .filter_map(|row| whole.objects.get(*row).copied())
             .collect();
-        next.object_ids = whole.object_ids.as_ref().map(|ids| copy(ids, &rows));
+        next.object_ids = whole
+            .object_ids
+            .as_ref()
+            .map(|ids| ObjectIds::from_numbers(copy(ids.numbers(), &rows)));
         next.row_ids = whole.row_ids.as_ref().map(|ids| copy(ids, &rows));
         next.parts = whole.parts.as_ref().map(|all| Parts {
             offsets: copy(&all.offsets, &(parts.start..parts.end.saturating_add(1))),

@@ -9,10 +9,14 @@ pub(crate) use pieces::{PieceBlock, PieceSpan};
 use std::sync::Arc;
 
 use zvf_catalog::{
-    Chunk, ChunkAttribute, Damage, Diagnostics, NO_OBJECT, Names, ObjectSet, RowSelection,
-    SEVERAL_OBJECTS, Schema,
+    Chunk, ChunkAttribute, Damage, Diagnostics, Names, ObjectSet, RowSelection, Schema,
 };
-use zvf_model::{column::NumericColumn, grid::ChunkCoord, row_id::RowId};
+use zvf_model::{
+    column::NumericColumn,
+    grid::ChunkCoord,
+    object_ids::{ObjectIds, Owner},
+    row_id::RowId,
+};
 
 use crate::{
     batch::columns::{ColumnBuilder, bytes_of, heaviest, push_runs},
@@ -23,11 +27,12 @@ use crate::{
 /// The objects of the fragments of a chunk, as rows of the object index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Owners {
-    by_fragment: Vec<Owner>,
+    by_fragment: Vec<OwnerRow>,
 }
 
+/// The owner of a fragment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum OwnerRow {
     #[default]
     None,
     /// The row of the only object.
@@ -37,39 +42,39 @@ pub(crate) enum Owner {
 
 impl Owners {
     pub(crate) fn new(pairs: impl IntoIterator<Item = (u32, usize)>) -> Self {
-        let mut by_fragment: Vec<Owner> = Vec::new();
+        let mut by_fragment: Vec<OwnerRow> = Vec::new();
         for (fragment, row) in pairs {
             let Ok(fragment) = usize::try_from(fragment) else {
                 continue;
             };
             if by_fragment.len() <= fragment {
-                by_fragment.resize(fragment.saturating_add(1), Owner::None);
+                by_fragment.resize(fragment.saturating_add(1), OwnerRow::None);
             }
             if let Some(owner) = by_fragment.get_mut(fragment) {
                 *owner = match *owner {
-                    Owner::None => Owner::One(row),
-                    Owner::One(same) if same == row => Owner::One(row),
-                    _ => Owner::Several,
+                    OwnerRow::None => OwnerRow::One(row),
+                    OwnerRow::One(same) if same == row => OwnerRow::One(row),
+                    _ => OwnerRow::Several,
                 };
             }
         }
         Self { by_fragment }
     }
 
-    pub(crate) fn of(&self, fragment: u32) -> Owner {
+    pub(crate) fn of(&self, fragment: u32) -> OwnerRow {
         let fragment = usize::try_from(fragment).ok();
         let owner = fragment.and_then(|fragment| self.by_fragment.get(fragment));
         owner.copied().unwrap_or_default()
     }
 
-    /// Returns the id of the object of a fragment; [`NO_OBJECT`] if objects are not read.
-    pub(crate) fn id(&self, fragment: u32, objects: Option<&ObjectSet>) -> i64 {
+    /// Returns the object of a fragment; none if objects are not read.
+    pub(crate) fn object(&self, fragment: u32, objects: Option<&ObjectSet>) -> Owner {
         match self.of(fragment) {
-            Owner::None => NO_OBJECT,
-            Owner::One(index) => objects
+            OwnerRow::None => Owner::None,
+            OwnerRow::One(index) => objects
                 .and_then(|objects| objects.id(index))
-                .unwrap_or(NO_OBJECT),
-            Owner::Several => SEVERAL_OBJECTS,
+                .map_or(Owner::None, Owner::Object),
+            OwnerRow::Several => Owner::Several,
         }
     }
 }
@@ -80,6 +85,7 @@ pub(crate) struct VertexBuilder {
     positions: NumericColumn,
     vertex: Vec<(usize, ColumnBuilder)>,
     fragment: Vec<(usize, ColumnBuilder)>,
+    /// The numbers of [`ObjectIds`].
     pub(crate) object_ids: Option<Vec<i64>>,
     row_ids: Option<RowIdBuilder>,
     rows: usize,
@@ -171,7 +177,7 @@ impl VertexBuilder {
         schema: &Schema,
         chunk: &Chunk,
         vertices: &RowSelection,
-        object: impl Fn(u32) -> i64,
+        object: impl Fn(u32) -> Owner,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         self.release_unused();
@@ -218,7 +224,7 @@ impl VertexBuilder {
         }
         if let Some(ids) = &mut self.object_ids {
             for run in vertices.runs() {
-                ids.extend(core::iter::repeat_n(object(run.fragment), run.len));
+                ids.extend(core::iter::repeat_n(object(run.fragment).number(), run.len));
             }
         }
         self.rows = rows;
@@ -241,7 +247,7 @@ impl VertexBuilder {
         }
         let heaviest = heaviest(rows);
         if let (Some(ids), Some(row)) = (&mut self.object_ids, heaviest) {
-            ids.push(ids.get(row).copied().unwrap_or(NO_OBJECT));
+            ids.push(ids.get(row).copied().unwrap_or(Owner::NONE));
         }
         if let (Some(RowIdBuilder { ids, .. }), Some(row)) = (&mut self.row_ids, heaviest)
             && let Some(id) = ids.get(row).copied()
@@ -287,7 +293,7 @@ impl VertexBuilder {
         result.positions = self.positions;
         result.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();
         result.fragment = self.fragment.into_iter().map(|(_, b)| b.finish()).collect();
-        result.object_ids = self.object_ids;
+        result.object_ids = self.object_ids.map(ObjectIds::from_numbers);
         result.row_ids = self.row_ids.map(|ids| ids.ids);
     }
 }

@@ -1,6 +1,7 @@
 //! Queries on the additional geometries of a composite store.
 
 use zvf_catalog::{ChunkRequest, RequestedRows, Selection};
+use zvf_model::object_ids::Owner;
 
 use super::{
     context::ExecContext,
@@ -75,7 +76,7 @@ impl GeometryScan {
         for chunk in chunks.iter().flatten() {
             let mut selected = filter.select(chunk, Owners::default())?;
             limit.truncate(&mut selected.rows);
-            let object = |_| crate::NO_OBJECT;
+            let object = |_| Owner::None;
             builder.push(&schema, chunk, &selected.rows, object, diagnostics)?;
         }
         let mut result = query.empty_result();

@@ -14,7 +14,7 @@ use crate::{
     batch::{
         columns::{AxisView, CellView, ColumnView, ColumnViews, FinishedView, RowIndices},
         loaded::LoadedChunks,
-        vertices::{Owner, Owners},
+        vertices::{OwnerRow, Owners},
     },
     error::QueryError,
     geometry::{Mode, Primitive},
@@ -428,7 +428,7 @@ impl<'f> RowFilter<'f> {
             objects.clear();
             if !self.object_columns.is_empty() {
                 let owner = |run: &RowRun| match owners.of(run.fragment) {
-                    Owner::One(row) => Some(row),
+                    OwnerRow::One(row) => Some(row),
                     _ => None,
                 };
                 let each = rows().map(|run| core::iter::repeat_n(owner(run), run.len));

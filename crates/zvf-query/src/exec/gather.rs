@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 
 use zvf_catalog::{Chunk, Diagnostics, ObjectSet, RowSelection, Schema, on_cores};
+use zvf_model::object_ids::Owner;
 
 use super::{
     clip::{BorderClip, InterpolatedVertex, PathPart},
@@ -127,7 +128,7 @@ impl VertexGather<'_> {
         objects: Option<&ObjectSet>,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        let object = |fragment| selected.owners.id(fragment, objects);
+        let object = |fragment| selected.owners.object(fragment, objects);
         let (chunk, rows) = (selected.chunk, &selected.rows);
         self.builder
             .push(self.schema, chunk, rows, object, diagnostics)
@@ -148,7 +149,7 @@ impl VertexGather<'_> {
         let empty = self.query.vertices(self.schema, self.owners);
         let mut batch = self.query.empty_result();
         core::mem::replace(&mut self.builder, empty).finish(&mut batch);
-        self.objects.extend(batch.owners_of_rows());
+        self.objects.extend(batch.objects_of_rows());
         batch
     }
 
@@ -251,7 +252,7 @@ impl PathGather<'_> {
             };
             let own: RowSelection = same.iter().copied().collect();
             self.builder
-                .push(self.schema, chunk, &own, |_| id, diagnostics)?;
+                .push(self.schema, chunk, &own, |_| Owner::Object(id), diagnostics)?;
         }
         let start = self.blend(&row, rows.start, ends.start);
         let end = self.blend(&row, rows.end, ends.end);

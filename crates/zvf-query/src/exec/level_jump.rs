@@ -7,11 +7,11 @@ use std::{
 };
 
 use zvf_catalog::{
-    ChunkRequest, Damage, Fault, Level, LinkSet, LinkView, NO_OBJECT, RequestedRows, RowRun,
-    RowSelection, SEVERAL_OBJECTS, Schema,
+    ChunkRequest, Damage, Fault, Level, LinkSet, LinkView, RequestedRows, RowRun, RowSelection,
+    Schema,
 };
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, row_id::RowId};
+use zvf_model::{grid::ChunkCoord, object_ids::Owner, row_id::RowId};
 
 use super::{
     context::ExecContext,
@@ -292,19 +292,12 @@ impl ExecContext<'_> {
                 // Each row once, even if several fragments name it.
                 let mut rows: Vec<RowRun> = chunk.runs().iter().collect();
                 rows.sort_by_key(|run| run.row);
-                let object = |fragment| owners.id(fragment, objects.as_deref());
+                let object = |fragment| owners.object(fragment, objects.as_deref());
                 let same_row = rows.chunk_by(|a, b| a.row == b.row);
                 let ids: Vec<i64> = same_row
                     .map(|runs| {
-                        let mut ids = runs
-                            .iter()
-                            .map(|run| object(run.fragment))
-                            .filter(|id| *id != NO_OBJECT);
-                        match ids.next() {
-                            None => NO_OBJECT,
-                            Some(first) if ids.all(|id| id == first) => first,
-                            Some(_) => SEVERAL_OBJECTS,
-                        }
+                        let owners = runs.iter().map(|run| object(run.fragment));
+                        owners.fold(Owner::None, Owner::and).number()
                     })
                     .collect();
                 rows.dedup_by_key(|run| run.row);
@@ -320,7 +313,7 @@ impl ExecContext<'_> {
         }
         let mut result = query.empty_result();
         vertices.finish(&mut result);
-        let ids = result.owners_of_rows().collect();
+        let ids = result.objects_of_rows().collect();
         self.add_objects(&mut result, objects.as_ref(), &ids)
             .await?;
         let _ = emit(result);

@@ -146,7 +146,7 @@ impl LinksPlan {
         }
         let mut batch = query.empty_result();
         vertices.finish(&mut batch);
-        let ids = batch.owners_of_rows().collect();
+        let ids = batch.objects_of_rows().collect();
         let columns = context.of(&self.columns);
         columns
             .add_objects(&mut batch, objects.as_ref(), &ids)

@@ -340,14 +340,14 @@ impl NearestPointsPlan {
             };
             distances.push(squared.sqrt());
             let owners = context.owners_of(objects.as_ref(), chunk)?;
-            let object = |fragment| owners.id(fragment, objects.as_deref());
+            let object = |fragment| owners.object(fragment, objects.as_deref());
             let row: RowSelection = selected.part(at..at.saturating_add(1)).collect();
             vertices.push(schema, chunk, &row, object, context.diagnostics)?;
         }
         let mut result = query.empty_result();
         vertices.finish(&mut result);
         result.distances = Some(distances);
-        let ids = result.owners_of_rows().collect();
+        let ids = result.objects_of_rows().collect();
         let columns = context.of(&self.columns);
         columns
             .add_objects(&mut result, objects.as_ref(), &ids)
@@ -470,7 +470,7 @@ fn keep_links(result: &mut QueryResult, chosen: &[usize]) {
         .collect();
     result.keep_vertices(&rows);
     if let Some(ids) = &result.object_ids {
-        let present: BTreeSet<i64> = ids.iter().copied().collect();
+        let present: BTreeSet<i64> = ids.runs().filter_map(|(owner, _)| owner.object()).collect();
         let objects: Vec<usize> = result
             .objects
             .iter()

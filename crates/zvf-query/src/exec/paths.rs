@@ -24,10 +24,10 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use futures_util::future::{join, try_join};
 use zvf_catalog::{
-    CatalogError, Chunk, ChunkRequest, NO_OBJECT, ObjectFragment, ObjectSet, RequestedRows,
-    RowSelection, Schema, on_cores,
+    CatalogError, Chunk, ChunkRequest, ObjectFragment, ObjectSet, RequestedRows, RowSelection,
+    Schema, on_cores,
 };
-use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_model::{grid::ChunkCoord, key::Key, object_ids::Owner};
 
 use super::{
     clip::{BorderClip, ClipOperator, PathPart},
@@ -510,7 +510,7 @@ impl PathWork<'_> {
                 if at > 0 && at.is_multiple_of(PATHS_PER_YIELD) {
                     query.yield_now().await;
                 }
-                let id = self.objects.id(path.index).unwrap_or(NO_OBJECT);
+                let id = self.objects.id(path.index).unwrap_or(Owner::NONE);
                 for segment in path.segments(loaded, &self.manifests, diagnostics)? {
                     for mut part in self.selected_parts(path.index, &segment, loaded)? {
                         if limit.is_reached() {

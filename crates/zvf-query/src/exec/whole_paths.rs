@@ -1,7 +1,7 @@
 //! Gather of whole paths.
 
-use zvf_catalog::{Diagnostics, NO_OBJECT, ObjectFragment, ObjectSet, Schema, on_cores};
-use zvf_model::key::Key;
+use zvf_catalog::{Diagnostics, ObjectFragment, ObjectSet, Schema, on_cores};
+use zvf_model::{key::Key, object_ids::Owner};
 
 use super::{
     limit::Limit,
@@ -107,7 +107,7 @@ impl WholePathGather<'_> {
                 let end = before.saturating_add(rows);
                 parts
                     .objects
-                    .push(self.objects.id(index).unwrap_or(NO_OBJECT));
+                    .push(self.objects.id(index).unwrap_or(Owner::NONE));
                 parts.offsets.push(u64::try_from(end).unwrap_or(u64::MAX));
             }
             // Paths after the limit are not tested.

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
 
-use zvf::QueryResult;
+use zvf::{ObjectIds, Owner, QueryResult};
 use zvf_precomputed::{
     AnnotationInfo, AnnotationKind, Dimensions, PropertySpec, PropertyType, PropertyValue,
     RecordLayout, Relationship, SpatialLevel, SpatialLevels, SpatialSampler,
@@ -413,7 +413,7 @@ impl GraphVertices {
                 None => self.positions.extend((0..self.rank).map(|_| f32::NAN)),
             }
         }
-        let objects = batch.object_ids.as_deref();
+        let objects = batch.object_ids.as_ref().map(ObjectIds::numbers);
         self.objects.extend_from_slice(objects.unwrap_or_default());
     }
 
@@ -520,7 +520,7 @@ impl AnnotationRows<'_> {
                 id,
                 coordinates: &point,
                 values: &values,
-                object: object.copied(),
+                object: object.map(Owner::number),
             })?;
         }
         Ok(())

@@ -70,7 +70,7 @@ pub(crate) fn shapes(
     let ids = batch.object_ids.as_ref();
     for row in 0..batch.positions.len() {
         let object = if has_objects {
-            ids.and_then(|ids| u64::try_from(*ids.get(row)?).ok())
+            ids.and_then(|ids| u64::try_from(ids.get(row)?.object()?).ok())
         } else {
             Some(ONLY_SEGMENT)
         };

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
 
-use zvf::{QueryResult, SEVERAL_OBJECTS};
+use zvf::{ObjectIds, Owner, QueryResult};
 use zvf_format::numeric::{Kind, Value};
 use zvf_model::{geometry_kind::GeometryKind, level::LevelId};
 
@@ -198,15 +198,12 @@ impl StoreSurvey {
             }
             return;
         }
-        let objects = batch.object_ids.as_deref();
-        let shared = objects
-            .unwrap_or_default()
-            .iter()
-            .filter(|id| **id == SEVERAL_OBJECTS)
-            .count();
+        let objects = batch.object_ids.as_ref();
+        let owners = objects.into_iter().flat_map(ObjectIds::iter);
+        let shared = owners.filter(|owner| *owner == Owner::Several).count();
         left_out.shared = left_out.shared.saturating_add(as_u64(shared));
         let owners = broken.iter().map(|row| match objects {
-            Some(ids) => ids.get(*row).copied(),
+            Some(ids) => ids.get(*row).map(Owner::number),
             None => Some(0),
         });
         left_out.objects.extend(owners.flatten());

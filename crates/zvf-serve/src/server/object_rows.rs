@@ -1,6 +1,6 @@
 //! The rows of one object in the batches of a level.
 
-use zvf::QueryResult;
+use zvf::{Owner, QueryResult};
 use zvf_precomputed::PrecomputedError;
 
 use crate::layers::LayerError;
@@ -46,7 +46,7 @@ impl ObjectRows {
     pub(super) fn add(&mut self, batch: &QueryResult) -> Result<Vec<usize>, LayerError> {
         let is_own = |row: &usize| match (self.object, &batch.object_ids) {
             (None, _) => true,
-            (Some(object), Some(ids)) => ids.get(*row) == Some(&object),
+            (Some(object), Some(ids)) => ids.get(*row) == Some(Owner::Object(object)),
             (Some(_), None) => false,
         };
         let rows: Vec<usize> = (0..batch.positions.len()).filter(is_own).collect();
@@ -96,7 +96,7 @@ impl ObjectRows {
 
 #[cfg(test)]
 mod tests {
-    use zvf::{Links, NumericColumn};
+    use zvf::{Links, NumericColumn, ObjectIds};
 
     use super::*;
 
@@ -105,7 +105,7 @@ mod tests {
         batch.first_row = first_row;
         let positions = ids.iter().flat_map(|_| [0.0; 3]);
         batch.positions = NumericColumn::float32(3, positions);
-        batch.object_ids = Some(ids.to_vec());
+        batch.object_ids = Some(ObjectIds::from_numbers(ids.to_vec()));
         batch.links = Some(Links {
             width: 2,
             ends: ends.to_vec(),

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::ControlFlow};
 
-use zvf::{Dataset, Query};
+use zvf::{Dataset, ObjectIds, Query};
 use zvf_catalog::Selection;
 use zvf_model::level::LevelId;
 use zvf_query::LevelChoice;
@@ -67,12 +67,11 @@ impl ObjectSizes {
                 let links = count(links.len()).saturating_mul(triangles);
                 sizes.total.links = sizes.total.links.saturating_add(links);
             }
-            let ids = batch.object_ids.as_deref().unwrap_or_default();
-            let ids = if sizes.is_partial { &[] } else { ids };
-            for same in ids.chunk_by(|a, b| a == b) {
-                if let Some(id) = same.first() {
-                    let vertices = sizes.vertices.entry(*id).or_default();
-                    *vertices = vertices.saturating_add(count(same.len()));
+            let ids = batch.object_ids.iter().filter(|_| !sizes.is_partial);
+            for (owner, rows) in ids.flat_map(ObjectIds::runs) {
+                if let Some(id) = owner.object() {
+                    let vertices = sizes.vertices.entry(id).or_default();
+                    *vertices = vertices.saturating_add(count(rows));
                 }
             }
             if sizes.vertices.len() > MAX_SIZES {

@@ -324,7 +324,7 @@ fn edges_of_graphs_are_annotations() {
             let bytes = server.get(&format!("/a/annotations/by_id/{id}"));
             let (single, related) = layout.decode_single(&bytes, 1).unwrap();
             assert_eq!(&single, annotation);
-            let object = u64::try_from(owners[rows[0]]).unwrap();
+            let object = u64::try_from(owners.numbers()[rows[0]]).unwrap();
             assert_eq!(related, [vec![object]]);
             let list = server.get(&format!("/a/annotations/related_object/{object}"));
             let list = AnnotationList::decode(&list, &layout).unwrap();

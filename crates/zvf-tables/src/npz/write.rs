@@ -67,7 +67,7 @@ fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
         archive.u64s("row_ids", ids, &[ids.len()])?;
     }
     if let Some(ids) = &result.object_ids {
-        archive.i64s("object_ids", ids)?;
+        archive.i64s("object_ids", ids.numbers())?;
     }
     if let Some(parts) = &result.parts {
         // Without paths there is still one offset.

@@ -76,7 +76,7 @@ impl<'a> OutputTable<'a> {
             columns.push(row_ids(ids)?);
         }
         if let Some(ids) = &result.object_ids {
-            columns.push(integers("object_id", Cow::Borrowed(ids), 1));
+            columns.push(integers("object_id", Cow::Borrowed(ids.numbers()), 1));
         }
         if let Some(parts) = &result.parts {
             let mut numbers = Vec::with_capacity(rows);

@@ -1,9 +1,7 @@
 //! Answers as the protocol spells them.
 
 use serde_json::{Map, Value as Json, json};
-use zvf::{
-    Column, ColumnValues, NO_OBJECT, NumericColumn, QueryResult, SEVERAL_OBJECTS, numeric::Value,
-};
+use zvf::{Column, ColumnValues, NumericColumn, Owner, QueryResult, numeric::Value};
 
 use crate::Outcome;
 
@@ -14,10 +12,10 @@ pub(crate) fn geometry(result: &QueryResult) -> Outcome<Json> {
         "fragment": columns(&result.fragment)?,
     });
     if let Some(ids) = &result.object_ids {
-        let ids = ids.iter().map(|id| match *id {
-            NO_OBJECT => Json::Null,
-            SEVERAL_OBJECTS => json!("several"),
-            id => json!(id),
+        let ids = ids.iter().map(|owner| match owner {
+            Owner::None => Json::Null,
+            Owner::Several => json!("several"),
+            Owner::Object(id) => json!(id),
         });
         json["object_ids"] = ids.collect();
     }

@@ -123,10 +123,9 @@ fn check_attributes(truth: &ExpectedStore, vertex: usize, result: &QueryResult, 
         }
     }
     if let Some(ids) = &result.object_ids {
-        let own = truth.vertices[vertex]
-            .object
-            .unwrap_or(zvf_catalog::NO_OBJECT);
-        assert_eq!(ids[row], own);
+        let number = truth.vertices[vertex].object;
+        let own = number.map_or(zvf::Owner::None, zvf::Owner::from_number);
+        assert_eq!(ids.get(row), Some(own));
     }
 }
 

@@ -1,7 +1,10 @@
 //! Pieces of levels that differ.
 
 use zvf_format::numeric::{ByteOrder, Kind, encode};
-use zvf_model::column::{ColumnValues, NumericColumn};
+use zvf_model::{
+    column::{ColumnValues, NumericColumn},
+    object_ids::Owner,
+};
 
 use super::*;
 
@@ -86,8 +89,8 @@ fn words_are_those_of_both() {
 fn vertices_of_a_level_without_objects_have_none() {
     let mut whole = piece(1, Vec::new());
     let mut next = piece(1, Vec::new());
-    next.object_ids = Some(vec![4]);
+    next.object_ids = Some([Owner::Object(4)].into_iter().collect());
     whole.append(next).unwrap();
     whole.append(piece(1, Vec::new())).unwrap();
-    assert_eq!(whole.object_ids, Some(vec![NO_OBJECT, 4, NO_OBJECT]));
+    assert_eq!(whole.object_ids.unwrap().numbers(), [-1, 4, -1]);
 }

@@ -1,8 +1,7 @@
 //! Vertices of many chunks, copied on all cores.
 
-use zvf_catalog::{
-    Chunk, MIN_PARALLEL_BYTES, NO_OBJECT, ObjectSet, RowSelection, Schema, on_cores,
-};
+use zvf_catalog::{Chunk, MIN_PARALLEL_BYTES, ObjectSet, RowSelection, Schema, on_cores};
+use zvf_model::object_ids::Owner;
 
 use super::{Owners, VertexBuilder};
 use crate::batch::columns::{Capacity, Copying};
@@ -37,7 +36,7 @@ impl BulkCopy<'_> {
             Self::Ids(mut ids, part) => {
                 for run in part.rows.runs() {
                     let (own, rest) = ids.split_at_mut(run.len.min(ids.len()));
-                    own.fill(part.owners.id(run.fragment, objects));
+                    own.fill(part.owners.object(run.fragment, objects).number());
                     ids = rest;
                 }
             }
@@ -121,9 +120,9 @@ impl VertexBuilder {
         let mut all: Vec<BulkCopy<'_>> = all.into_iter().map(BulkCopy::Column).collect();
         if let Some(ids) = &mut self.object_ids {
             if ids.is_empty() {
-                *ids = vec![NO_OBJECT; capacity.rows];
+                *ids = vec![Owner::NONE; capacity.rows];
             } else {
-                ids.resize(capacity.rows, NO_OBJECT);
+                ids.resize(capacity.rows, Owner::NONE);
             }
             let mut rest = ids.get_mut(capacity.before..).unwrap_or_default();
             for part in parts {

@@ -3,8 +3,9 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use zvf_catalog::{Chunk, Diagnostics, NO_OBJECT, ObjectFragment, RowSelection, Schema, on_cores};
+use zvf_catalog::{Chunk, Diagnostics, ObjectFragment, RowSelection, Schema, on_cores};
 use zvf_format::numeric::Dtype;
+use zvf_model::object_ids::Owner;
 
 use super::VertexBuilder;
 use crate::{
@@ -149,7 +150,7 @@ impl VertexBuilder {
             let own: RowSelection = same.iter().copied().collect();
             let chunk = same.first().and_then(|run| loaded.get(run.chunk));
             if let Some(chunk) = chunk {
-                self.push(schema, chunk, &own, |_| NO_OBJECT, diagnostics)?;
+                self.push(schema, chunk, &own, |_| Owner::None, diagnostics)?;
             }
         }
         Ok(())

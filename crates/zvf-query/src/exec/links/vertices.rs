@@ -134,7 +134,7 @@ impl LinkVertices {
             return Ok(());
         }
         for part in parts {
-            let object = |fragment| part.owners.id(fragment, objects);
+            let object = |fragment| part.owners.object(fragment, objects);
             self.builder
                 .push(schema, part.chunk, part.rows, object, diagnostics)?;
         }

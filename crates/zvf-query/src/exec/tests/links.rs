@@ -272,7 +272,7 @@ fn large_joins_are_gathered_on_all_cores() {
         let radii: Vec<f64> = radii.clone().chain(radii).map(f64::from).collect();
         assert!(values(&result.vertex[0]) == radii, "{object}");
         let ids = result.object_ids.as_ref().unwrap();
-        assert!(ids.len() == radii.len() && ids.iter().all(|id| *id == object));
+        assert!(ids.len() == radii.len() && ids.numbers().iter().all(|id| *id == object));
         let expected = large_links(&[0..half, half..rows], half, has_stored);
         assert!(result.links.unwrap().ends == expected, "{object}");
     }
@@ -289,7 +289,7 @@ fn large_joins_are_gathered_on_all_cores() {
     let ids = result.object_ids.as_ref().unwrap();
     let inside = 6 * 8192 + 1;
     assert_eq!(u64::try_from(ids.len()), Ok(inside));
-    let of_seven = ids.iter().take_while(|id| **id == 7).count();
+    let of_seven = ids.numbers().iter().take_while(|id| **id == 7).count();
     assert_eq!(u64::try_from(of_seven), Ok(half));
     let mut expected = large_links(&[0..half, half..inside], rows, true);
     expected.drain(4..6);

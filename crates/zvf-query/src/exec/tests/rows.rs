@@ -126,7 +126,7 @@ fn gather_copies_selections_in_their_order() {
     let (batch, ids) = gather.finish();
     assert_eq!(xs(&batch), [18.0, 15.0]);
     assert_eq!(values(&batch.vertex[0]), [6.0, 7.0]);
-    assert_eq!(batch.object_ids, Some(vec![7, 9]));
+    assert_eq!(batch.object_ids.unwrap().numbers(), [7, 9]);
     assert_eq!(ids.into_iter().collect::<Vec<_>>(), [7, 9]);
 }
 
@@ -157,7 +157,7 @@ fn nearest_reads_chunks_from_the_nearest_on() {
     let (result, rounds, operators) = run(&memory, &query);
     // At distances 1 and 3; the vertex at 4 is 5 away.
     assert_eq!(xs(&result), [8.0, 12.0]);
-    assert_eq!(result.object_ids, Some(vec![7, 7]));
+    assert_eq!(result.object_ids.unwrap().numbers(), [7, 7]);
     let expected = ["ObjectColumns", " Nearest", "  ChunkScan", "   ObjectScan"];
     assert_eq!(operators, expected);
     let positions = |chunk: &str| format!("0/vertices/c/{chunk}");

@@ -37,7 +37,7 @@ fn a_chunk_scan_reads_chunks_of_the_region_at_once() {
 fn an_object_scan_is_made_beside_the_scan_of_chunks() {
     let memory = store("point_cloud", "implicit_sequential");
     let (result, rounds, operators) = run(&memory, &bare());
-    assert_eq!(result.object_ids, Some(vec![7, 7, 7, 9, 7, 7, 9]));
+    assert_eq!(result.object_ids.unwrap().numbers(), [7, 7, 7, 9, 7, 7, 9]);
     assert_eq!(operators.last().unwrap(), "   ObjectScan");
     let mut requests: Vec<String> = rounds.into_iter().flatten().collect();
     requests.sort();

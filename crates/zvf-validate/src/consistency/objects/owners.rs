@@ -6,7 +6,9 @@ use zvf_format::{
     manifest::{FragmentRef, ObjectManifest},
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
-use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key, layout::ArrayRole};
+use zvf_model::{
+    array::CellAttribute, grid::ChunkCoord, key::Key, layout::ArrayRole, object_ids::Owner,
+};
 
 use super::super::{Ids, LevelCounts, chunks::Bits, manifests::Manifests};
 use crate::{
@@ -25,9 +27,6 @@ const MAX_NAMED_FRAGMENTS: u64 = 1 << 32;
 const NONE: u32 = 0;
 /// Several owners.
 const SEVERAL: u32 = u32::MAX;
-/// Values of the fragment attribute for no owner and for several.
-const NO_OWNER: i64 = -1;
-const SEVERAL_OWNERS: i64 = -2;
 
 /// Owners of the fragments of a level.
 pub(super) struct Owners<'a> {
@@ -235,9 +234,9 @@ impl<'a> Owners<'a> {
             }
             let filled = filled.get(key);
             let expected = |number: usize| match chunk.owners.get(number) {
-                Some(&SEVERAL) => Some(SEVERAL_OWNERS),
+                Some(&SEVERAL) => Some(Owner::SEVERAL),
                 // The owner of an empty fragment without owner has no meaning.
-                Some(&NONE) => filled?.get(number).then_some(NO_OWNER),
+                Some(&NONE) => filled?.get(number).then_some(Owner::NONE),
                 Some(row) => ids.get(u64::from(row.saturating_sub(1))),
                 None => None,
             };

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use zvf_catalog::{NO_OBJECT, SEVERAL_OBJECTS};
+use zvf::Owner;
 use zvf_query::{Column, ColumnValues, NumericColumn, QueryResult};
 
 /// Returns the value of a row as bytes; `None` if it is null.
@@ -29,7 +29,7 @@ fn number(rows: &NumericColumn, row: usize) -> Vec<u8> {
 #[derive(Clone, Debug, PartialEq)]
 struct Item {
     known_by: Vec<u8>,
-    object: Option<i64>,
+    object: Option<Owner>,
     values: Vec<(String, Option<Vec<u8>>)>,
 }
 
@@ -38,7 +38,7 @@ impl Item {
     fn is_left_of(&self, whole: &Self) -> bool {
         let object = match (self.object, whole.object) {
             // One of several objects may remain.
-            (None | Some(NO_OBJECT), _) | (Some(_), Some(SEVERAL_OBJECTS)) => true,
+            (None | Some(Owner::None), _) | (Some(_), Some(Owner::Several)) => true,
             (left, whole) => left == whole,
         };
         let of = |name: &str| whole.values.iter().find(|(n, _)| n == name);
@@ -64,13 +64,13 @@ fn vertices(result: &QueryResult) -> Vec<Item> {
     let mut items: Vec<Item> = (0..result.positions.len())
         .map(|row| Item {
             known_by: number(&result.positions, row),
-            object: result.object_ids.as_ref().map(|ids| ids[row]),
+            object: result.object_ids.as_ref().and_then(|ids| ids.get(row)),
             values: values(&[&result.vertex, &result.fragment], row),
         })
         .collect();
     for (part, rows) in parts(result) {
         for row in rows {
-            items[row].object = Some(part);
+            items[row].object = Some(Owner::Object(part));
         }
     }
     items
@@ -101,7 +101,7 @@ fn segments(result: &QueryResult) -> Vec<Item> {
             let ends = [row - 1, row].map(|row| number(&result.positions, row));
             segments.push(Item {
                 known_by: ends.concat(),
-                object: Some(object),
+                object: Some(Owner::Object(object)),
                 values: Vec::new(),
             });
         }

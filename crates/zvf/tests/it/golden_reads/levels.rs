@@ -1,8 +1,8 @@
 //! Every level as a whole, compared with its record.
 
 use serde_json::Value as Json;
-use zvf::{Dataset, Query, QueryResult};
-use zvf_catalog::{LevelCache, NO_OBJECT, SEVERAL_OBJECTS};
+use zvf::{Dataset, Owner, Query, QueryResult};
+use zvf_catalog::LevelCache;
 use zvf_model::{
     generation::Generation, geometry_kind::GeometryKind, grid::ChunkCoord, level::LevelId,
 };
@@ -32,14 +32,14 @@ fn fragments(level: &Level) -> impl Iterator<Item = (usize, usize, &Fragment)> {
 }
 
 /// Returns the object of a fragment.
-fn owner(level: &Level, chunk: usize, fragment: usize) -> i64 {
+fn owner(level: &Level, chunk: usize, fragment: usize) -> Owner {
     let piece = (level.chunks[chunk].coord.clone(), fragment);
     let objects = level.objects.iter().flatten();
     let mut owners = objects.filter(|(_, pieces)| pieces.contains(&piece));
     match (owners.next(), owners.next()) {
-        (None, _) => NO_OBJECT,
-        (Some((id, _)), None) => *id,
-        _ => SEVERAL_OBJECTS,
+        (None, _) => Owner::None,
+        (Some((id, _)), None) => Owner::Object(*id),
+        _ => Owner::Several,
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     tally.dtype(Some(result.positions.kind.name()), positions, at);
     let ids = expected.get("object_ids").filter(|ids| !ids.is_null());
     if let Some(ids) = ids {
-        let found: serde_json::Value = result.object_ids.clone().unwrap().into();
+        let found: serde_json::Value = result.object_ids.as_ref().unwrap().numbers().into();
         tally.equal(&found, data(ids), at);
     }
     let attributes = expected["vertex_attributes"].as_object();

@@ -141,7 +141,7 @@ async fn answer(dataset: &Dataset) -> Answer {
     let query = Query::new().keep_going(true);
     let found = dataset.query(&query).await.unwrap();
     let rows = found.positions.bytes.chunks(found.positions.row_size());
-    let object = |row: usize| found.object_ids.as_ref().map(|ids| ids[row]);
+    let object = |row: usize| found.object_ids.as_ref().map(|ids| ids.numbers()[row]);
     let mut vertices: Vec<_> = rows.map(<[u8]>::to_vec).zip((0..).map(object)).collect();
     vertices.sort_unstable();
     (vertices, ends_of(&found))

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use zvf_catalog::{NO_OBJECT, Scope, Selection};
+use zvf::Owner;
+use zvf_catalog::{Scope, Selection};
 use zvf_format::numeric::{Kind, Value};
 use zvf_query::{
     Clip, Column, NumericColumn, Query, QueryResult, Region,
@@ -243,11 +244,12 @@ impl Comparison<'_> {
         );
         for (row, expected_row) in rows {
             if let ExpectedRow::Vertex(vertex) = expected_row {
-                let expected = self.truth.vertices[*vertex].object.unwrap_or(NO_OBJECT);
+                let number = self.truth.vertices[*vertex].object;
+                let expected = number.map_or(Owner::None, Owner::from_number);
+                let found = found.get(*row);
                 ensure!(
-                    found[*row] == expected,
-                    "row {row} is of {}, expected {expected}",
-                    found[*row]
+                    found == Some(expected),
+                    "row {row} is of {found:?}, expected {expected:?}"
                 );
             }
         }

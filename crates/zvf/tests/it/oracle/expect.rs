@@ -3,7 +3,7 @@
 
 use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
 
-use zvf_catalog::SEVERAL_OBJECTS;
+use zvf::Owner;
 use zvf_query::{
     Clip, NearestTo, Query, Region,
     geometry::{
@@ -207,7 +207,7 @@ impl Selected<'_> {
             .filter_map(|at| self.truth.vertices[*at].object);
         let mut objects = Vec::new();
         for id in found {
-            if id != SEVERAL_OBJECTS && !objects.contains(&id) {
+            if id != Owner::SEVERAL && !objects.contains(&id) {
                 objects.push(id);
             }
         }

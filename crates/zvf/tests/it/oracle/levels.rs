@@ -67,7 +67,7 @@ fn vertices(truth: &ExpectedStore, at: &BTreeSet<usize>, limit: Option<u64>) -> 
     let owners: BTreeSet<i64> = at
         .iter()
         .filter_map(|at| truth.vertices[*at].object)
-        .filter(|id| *id != zvf_catalog::SEVERAL_OBJECTS)
+        .filter(|id| *id != zvf::Owner::SEVERAL)
         .collect();
     Expected {
         rows: at.into_iter().map(ExpectedRow::Vertex).collect(),

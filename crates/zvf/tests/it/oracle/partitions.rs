@@ -23,7 +23,7 @@ impl Rows {
         let at = self.vertices.len();
         let columns: Vec<&Column> = result.vertex.iter().chain(&result.fragment).collect();
         for row in 0..result.positions.len() {
-            let id = result.object_ids.as_ref().map(|ids| ids[row]);
+            let id = result.object_ids.as_ref().and_then(|ids| ids.get(row));
             let values = values(&columns, row);
             let position = result.positions.row(row).unwrap();
             self.vertices.push(format!("{position:?} {id:?} {values}"));

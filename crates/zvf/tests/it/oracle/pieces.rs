@@ -112,7 +112,7 @@ fn add(whole: &mut QueryResult, piece: QueryResult, number: usize) -> Verdict {
     let rows = whole.positions.len() as u64;
     add_rows(&mut whole.positions, piece.positions);
     match (&mut whole.object_ids, piece.object_ids) {
-        (Some(ids), Some(more)) => ids.extend(more),
+        (Some(ids), Some(more)) => *ids = ids.iter().chain(more.iter()).collect(),
         (ids, None) => {
             let is_empty = rows == whole.positions.len() as u64;
             ensure!(

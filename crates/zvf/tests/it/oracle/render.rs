@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use zvf_catalog::{NO_OBJECT, ObjectGroup, Scope, Selection};
+use zvf::{ObjectIds, Owner};
+use zvf_catalog::{ObjectGroup, Scope, Selection};
 use zvf_format::numeric::{ByteOrder, Kind, Value, encode};
 use zvf_query::{Column, ColumnValues, Links, NumericColumn, Parts, Query, QueryResult, Region};
 use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues as Known, Random};
@@ -45,8 +46,8 @@ pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) 
     if truth.objects.is_some() && query.owners && expected.parts.is_none() {
         let ids = vertices
             .iter()
-            .map(|at| truth.vertices[*at].object.unwrap_or(NO_OBJECT));
-        result.object_ids = Some(ids.collect());
+            .map(|at| truth.vertices[*at].object.unwrap_or(Owner::NONE));
+        result.object_ids = Some(ObjectIds::from_numbers(ids.collect()));
     }
     result.parts = expected.parts.as_ref().map(|parts| {
         let ends = parts.iter().map(|(_, rows)| rows.end as u64);
@@ -215,7 +216,11 @@ pub(super) fn damaged(result: &QueryResult, random: &mut Random) -> Vec<QueryRes
     }
     if let Some(ids) = result.object_ids.as_ref().filter(|ids| !ids.is_empty()) {
         let row = random.below(ids.len());
-        with(&mut |wrong| wrong.object_ids.as_mut().unwrap()[row] ^= 1);
+        with(&mut |wrong| {
+            let mut ids = wrong.object_ids.take().unwrap().into_numbers();
+            ids[row] ^= 1;
+            wrong.object_ids = Some(ObjectIds::from_numbers(ids));
+        });
     }
     if let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) {
         with(&mut |wrong| {

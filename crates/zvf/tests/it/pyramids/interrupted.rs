@@ -13,8 +13,8 @@ use std::{
 
 use serde_json::{Value, json};
 use zvf::{
-    AutoLevels, Dataset, Editor, ErrorKind, IntoGeometry, OpenOptions, OutOfBounds, PyramidLevels,
-    PyramidOptions, Query, build_pyramid, refresh_pyramid,
+    AutoLevels, Dataset, Editor, ErrorKind, IntoGeometry, ObjectIds, OpenOptions, OutOfBounds,
+    Owner, PyramidLevels, PyramidOptions, Query, build_pyramid, refresh_pyramid,
 };
 use zvf_build::GeometryKind;
 
@@ -145,7 +145,8 @@ fn levels_above_an_empty_level_return() {
         build_pyramid(&store, &options).await.unwrap();
         let dataset = Dataset::open(&store).await.unwrap();
         let all = dataset.query(&Query::new()).await.unwrap();
-        let ids: BTreeSet<i64> = all.object_ids.iter().flatten().copied().collect();
+        let owners = all.object_ids.iter().flat_map(ObjectIds::iter);
+        let ids: BTreeSet<i64> = owners.filter_map(Owner::object).collect();
         let ids: Vec<i64> = ids.into_iter().collect();
         let editor = Editor::open(&store).await.unwrap();
         editor.remove(&ids).await.unwrap();

@@ -25,7 +25,7 @@ fn size(result: &QueryResult) -> u64 {
         ColumnValues::Dictionary { codes, .. } => codes.len() * 4,
     });
     let ends = result.links.as_ref().map_or(0, |links| links.ends.len());
-    let ids = result.object_ids.as_ref().map_or(0, Vec::len);
+    let ids = result.object_ids.as_ref().map_or(0, zvf::ObjectIds::len);
     let parts = result
         .parts
         .as_ref()
@@ -79,7 +79,8 @@ fn joined(batches: Vec<QueryResult>) -> QueryResult {
         assert_eq!(next.first_row, rows);
         whole.positions.bytes.extend(next.positions.bytes);
         if let Some(ids) = next.object_ids {
-            whole.object_ids.get_or_insert_default().extend(ids);
+            let all = whole.object_ids.get_or_insert_default();
+            *all = all.iter().chain(ids.iter()).collect();
         }
         if let Some(parts) = next.parts {
             let all = whole.parts.as_mut().unwrap();

@@ -252,7 +252,11 @@ impl Content {
             assert_eq!(before, None, "vertex {tag} is there twice");
         }
         if let Some(ids) = &result.object_ids {
-            content.owners = tags.iter().copied().zip(ids.iter().copied()).collect();
+            content.owners = tags
+                .iter()
+                .copied()
+                .zip(ids.numbers().iter().copied())
+                .collect();
         }
         if let Some(parts) = &result.parts {
             for (part, ends) in parts.offsets.windows(2).enumerate() {
