@@ -160,7 +160,7 @@ pub(crate) struct ArrayGrid {
 
 /// Chunk and bin of each vertex.
 #[derive(Debug)]
-pub(crate) struct Assigned {
+pub(crate) struct Assignment {
     /// Chunks with vertices, ascending.
     pub(crate) chunks: Vec<Vec<i64>>,
     /// Index in `chunks` for each vertex.
@@ -176,7 +176,7 @@ pub(crate) fn assign(
     space: &SpatialLayout,
     fragments: FragmentKind,
     within: Option<(&[f64], &[f64])>,
-) -> Result<Assigned, BuildError> {
+) -> Result<Assignment, BuildError> {
     let axes = space.axes();
     let bins = space.bins_for(fragments);
     let rule = Rule::of(space, fragments);
@@ -233,7 +233,7 @@ pub(crate) fn assign(
             coords
         })
         .collect();
-    Ok(Assigned {
+    Ok(Assignment {
         chunks,
         chunk_of,
         bin_of,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::{GeometryKind, error::BuildError, geometry::Geometry, spatial_layout::Assigned};
+use crate::{GeometryKind, error::BuildError, geometry::Geometry, spatial_layout::Assignment};
 
 /// Stored order of vertices, and fragments over them.
 #[derive(Debug, Default)]
@@ -116,8 +116,8 @@ pub(crate) struct Trees {
 
 impl VertexLayout {
     /// Sorts vertices into chunks, and each chunk into fragments.
-    pub(crate) fn new(assigned: Assigned, grouping: &Grouping<'_>) -> Self {
-        let Assigned {
+    pub(crate) fn new(assigned: Assignment, grouping: &Grouping<'_>) -> Self {
+        let Assignment {
             chunks,
             chunk_of,
             bin_of,
@@ -201,12 +201,12 @@ impl VertexLayout {
     /// `offsets` are the starts of the paths and the end of the last; `rows` gives the object of
     /// each path.
     pub(crate) fn of_paths(
-        assigned: Assigned,
+        assigned: Assignment,
         offsets: &[u64],
         objects: usize,
         rows: &[u32],
     ) -> Self {
-        let Assigned {
+        let Assignment {
             chunks, chunk_of, ..
         } = assigned;
         let runs = path_runs(offsets, &chunk_of, rows);
@@ -579,7 +579,7 @@ mod tests {
     }
 
     fn layout(paths: &Paths, threads: usize) -> VertexLayout {
-        let assigned = Assigned {
+        let assigned = Assignment {
             chunks: (0..40).map(|chunk| vec![chunk]).collect(),
             chunk_of: paths.chunk_of.clone(),
             bin_of: Vec::new(),

@@ -14,11 +14,11 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     keep_going: bool,
-    written: Mutex<Written>,
+    written: Mutex<DiagnosticLists>,
 }
 
 #[derive(Debug, Default)]
-struct Written {
+struct DiagnosticLists {
     /// Without duplicates: damage may be found repeatedly and in many cells.
     missing: BTreeSet<Skipped>,
     notes: BTreeSet<String>,
@@ -108,7 +108,7 @@ impl Diagnostics {
 
     /// Returns the records in the order of keys.
     pub fn finish(&self) -> (Vec<Skipped>, Vec<String>) {
-        let Written { missing, notes } = core::mem::take(&mut *lock(&self.written));
+        let DiagnosticLists { missing, notes } = core::mem::take(&mut *lock(&self.written));
         (missing.into_iter().collect(), notes.into_iter().collect())
     }
 }

@@ -52,7 +52,10 @@ pub(crate) async fn run_until_stopped<T>(
 ) -> Result<T, Box<dyn Error>> {
     let (mut work, mut set) = (pin!(work), pin!(stop.set()));
     poll_fn(|context| match work.as_mut().poll(context) {
-        Poll::Pending => set.as_mut().poll(context).map(|()| Err(Stopped.into())),
+        Poll::Pending => set
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(Interruption.into())),
         done @ Poll::Ready(_) => done,
     })
     .await
@@ -61,7 +64,7 @@ pub(crate) async fn run_until_stopped<T>(
 /// The command was stopped.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the command was stopped")]
-pub(crate) struct Stopped;
+pub(crate) struct Interruption;
 
 /// Runs `work` with a flag that it can look at.
 pub(crate) fn run_with_flag<T>(stop: &StopFlag, work: impl FnOnce() -> T) -> T {
@@ -77,9 +80,9 @@ pub(crate) fn flag() -> Option<StopFlag> {
 }
 
 /// Fails if the command of this thread was stopped.
-pub(crate) fn check() -> Result<(), Stopped> {
+pub(crate) fn check() -> Result<(), Interruption> {
     if flag().is_some_and(|flag| flag.is_set()) {
-        Err(Stopped)
+        Err(Interruption)
     } else {
         Ok(())
     }

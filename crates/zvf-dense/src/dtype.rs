@@ -225,7 +225,7 @@ impl fmt::Display for NumpyDtype {
                 f.write_str("[")?;
                 for (at, field) in fields.iter().enumerate() {
                     let between = if at == 0 { "" } else { ", " };
-                    write!(f, "{between}({}, ", Quoted(&field.name))?;
+                    write!(f, "{between}({}, ", PythonLiteral(&field.name))?;
                     match &field.dtype {
                         record @ Self::Record(_) => write!(f, "{record}")?,
                         other => write!(f, "'{other}'")?,
@@ -266,9 +266,9 @@ fn code(kind: Kind) -> &'static str {
 }
 
 /// Text that displays as a Python literal.
-struct Quoted<'a>(&'a str);
+struct PythonLiteral<'a>(&'a str);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for PythonLiteral<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quote = if self.0.contains('\'') && !self.0.contains('"') {
             '"'

@@ -269,11 +269,11 @@ impl LayerSource {
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     site: Site,
     rules: RequestRules,
     /// Origins whose pages may read responses.
@@ -342,7 +342,7 @@ impl Server {
         let prefix = token.map_or_else(String::new, |token| format!("/{token}"));
         Ok(Self {
             listener,
-            shared: Arc::new(Shared {
+            shared: Arc::new(ServerState {
                 site: Site {
                     sources: served,
                     client,
@@ -424,7 +424,7 @@ impl Server {
 }
 
 /// Computes what the first requests to all sources need. Requests report errors.
-async fn warm(shared: Arc<Shared>) {
+async fn warm(shared: Arc<ServerState>) {
     for source in &shared.site.sources {
         if let ServedSource::Store(store) = source {
             let _ = store.layers().warm().await;
@@ -450,7 +450,7 @@ async fn accept(
 /// Serves the requests of a connection.
 async fn serve(
     stream: TcpStream,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     mut closed: watch::Receiver<bool>,
     place: Place,
 ) {
@@ -492,7 +492,7 @@ async fn serve(
     drop(permit);
 }
 
-impl Shared {
+impl ServerState {
     async fn respond(&self, parts: &Parts, stopping: watch::Receiver<bool>) -> Response<Body> {
         let mut response = match self.preflight(parts) {
             Some(response) => response,

@@ -5,7 +5,7 @@
 //! | step | type | what it decides |
 //! |---|---|---|
 //! | group | [`CellRequest`] | requests for the same cell become one |
-//! | locate | [`Located`] | the object of the cell and, in a shard, its number |
+//! | locate | [`LocatedCell`] | the object of the cell and, in a shard, its number |
 //! | look up | [`PayloadCache`] | payloads that need no read |
 //! | look up | [`ShardIndexes`] | ranges of cells in shards: one round trip for unknown indexes |
 //! | plan | [`CellJob`] | the [`Read`]s of each cell |
@@ -207,7 +207,7 @@ impl CellReader {
         let cached = self.cached_payloads(&cells);
         let missing = cells.iter().zip(&cached);
         let shards = missing.filter_map(|((cell, _), cached)| match cell {
-            Ok(Located::Element(element)) if cached.is_none() => element.shard(),
+            Ok(LocatedCell::Element(element)) if cached.is_none() => element.shard(),
             _ => None,
         });
         let indexes = self.shard_indexes.get(shards, &self.store).await;
@@ -215,7 +215,7 @@ impl CellReader {
             .into_iter()
             .zip(cached)
             .map(|((cell, parts), cached)| match (cell, cached) {
-                (Ok(Located::Element(element)), Some(payload)) => {
+                (Ok(LocatedCell::Element(element)), Some(payload)) => {
                     CellJob::cached(element, parts, payload)
                 }
                 (cell, _) => CellJob::plan(cell, parts, &indexes),
@@ -256,7 +256,7 @@ impl CellReader {
             return vec![None; cells.len()];
         };
         let keys = cells.iter().map(|(cell, _)| match cell {
-            Ok(Located::Element(element)) => element.cache_key(),
+            Ok(LocatedCell::Element(element)) => element.cache_key(),
             _ => None,
         });
         cache.get(keys)
@@ -332,12 +332,12 @@ impl CellReader {
 }
 
 /// A cell whose object is known.
-enum Located {
+enum LocatedCell {
     Element(Element),
     Child(Child),
 }
 
-impl Located {
+impl LocatedCell {
     fn new(cell: &CellRef) -> Result<Self, CellError> {
         match cell {
             CellRef::Element(array, index) => {
@@ -352,7 +352,7 @@ impl Located {
 }
 
 /// A cell and the parts of it that are requested.
-type GroupedCell = (Result<Located, CellError>, Vec<Part>);
+type GroupedCell = (Result<LocatedCell, CellError>, Vec<Part>);
 
 /// The position of a request among grouped cells.
 #[derive(Clone, Copy)]
@@ -392,7 +392,7 @@ fn group(requests: &[CellRequest]) -> (Vec<GroupedCell>, Vec<Position>) {
             .entry(CellId::new(&request.cell))
             .or_insert(cells.len());
         if cell == cells.len() {
-            cells.push((Located::new(&request.cell), Vec::new()));
+            cells.push((LocatedCell::new(&request.cell), Vec::new()));
         }
         if let Some((_, parts)) = cells.get_mut(cell) {
             let part = parts.len();

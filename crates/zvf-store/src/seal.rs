@@ -13,7 +13,7 @@ mod index;
 mod inventory;
 mod leaf;
 
-pub(crate) use entry::{Checked, SealEntry, aligned};
+pub(crate) use entry::{CheckExtent, SealEntry, aligned};
 pub(crate) use index::{LeafPlace, MEMBER, SealIndex};
 pub(crate) use inventory::{Inventory, Leaf, child_nodes};
 pub(crate) use leaf::{Entries, LeafEntries, encode, entry_name, key_of_entry, parse, split};

@@ -55,7 +55,10 @@ pub(crate) fn read_columns(
 }
 
 /// Reads all arrays and applies their masks. `nulls` returns the policy for an array.
-fn all_columns(path: &Path, nulls: impl Fn(&str) -> NullPolicy) -> Result<Vec<Shaped>, FileError> {
+fn all_columns(
+    path: &Path,
+    nulls: impl Fn(&str) -> NullPolicy,
+) -> Result<Vec<ShapedColumn>, FileError> {
     let file: Arc<Path> = path.into();
     let mut arrays = members(path, |_| true)?.into_iter();
     let mut masks = HashMap::new();
@@ -152,7 +155,7 @@ fn null_policy(label: &str, missing: MissingPolicy) -> NullPolicy {
 }
 
 /// A column and its number of dimensions.
-type Shaped = (FileColumn, usize);
+type ShapedColumn = (FileColumn, usize);
 
 fn column(
     file: &Arc<Path>,
@@ -160,7 +163,7 @@ fn column(
     array: NpyColumn,
     mask: Option<NpyColumn>,
     policy: NullPolicy,
-) -> Result<Shaped, FileError> {
+) -> Result<ShapedColumn, FileError> {
     let dimensions = array.shape.len();
     let mut column = FileColumn {
         file: Arc::clone(file),
@@ -203,7 +206,7 @@ fn column(
 }
 
 /// Assigns columns to arrays by name.
-fn arrays_by_name(path: &Path, columns: Vec<Shaped>) -> Result<InterchangeArrays, FileError> {
+fn arrays_by_name(path: &Path, columns: Vec<ShapedColumn>) -> Result<InterchangeArrays, FileError> {
     let (positions, columns): (Vec<_>, Vec<_>) = columns
         .into_iter()
         .partition(|(column, _)| column.label == "positions");

@@ -27,7 +27,7 @@ pub struct FilingRules {
 
 /// One stored copy of a record.
 #[derive(Clone, Debug)]
-pub struct Filed {
+pub struct StoredCopy {
     /// The array's last path segment.
     pub segment: String,
     /// The chunk whose cell holds the copy.
@@ -79,7 +79,7 @@ impl FilingRules {
     /// # Panics
     ///
     /// Panics if the number of ends of the record is not `width`.
-    pub fn file(&self, record: &Record) -> Option<Vec<Filed>> {
+    pub fn file(&self, record: &Record) -> Option<Vec<StoredCopy>> {
         let identity = Permutation::identity(self.width);
         let within = record.iter().all(|(chunk, _)| *chunk == record[0].0);
         let orders = if within || self.delta != 0 {
@@ -99,7 +99,7 @@ impl FilingRules {
                 offsets.push(self.each_axis(source, chunk, AxisScales::offset)?);
                 vertices.push(*vertex);
             }
-            Some(Filed {
+            Some(StoredCopy {
                 segment: OffsetCoords(&offsets).to_string(),
                 source: source.clone(),
                 order,

@@ -93,19 +93,19 @@ impl FaultPlan {
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ProxyState {
     upstream: SocketAddr,
     plan: FaultPlan,
     stopped: AtomicBool,
-    seen: Mutex<Seen>,
+    seen: Mutex<RequestCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct RequestCounts {
     requests: usize,
     faults: usize,
     of_target: HashMap<String, usize>,
@@ -120,7 +120,7 @@ impl Proxy {
     pub fn start(upstream: SocketAddr, plan: FaultPlan) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("its number");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ProxyState {
             upstream,
             plan,
             stopped: AtomicBool::new(false),
@@ -164,8 +164,8 @@ impl Drop for Proxy {
     }
 }
 
-impl Shared {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+impl ProxyState {
+    fn seen(&self) -> MutexGuard<'_, RequestCounts> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

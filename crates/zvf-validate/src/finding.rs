@@ -275,11 +275,11 @@ impl ValidationReport {
 #[derive(Debug)]
 pub(crate) struct Findings {
     limit: usize,
-    inner: Mutex<Collected>,
+    inner: Mutex<ReportState>,
 }
 
 #[derive(Debug, Default)]
-struct Collected {
+struct ReportState {
     report: ValidationReport,
     /// Number of listed findings by code.
     listed: BTreeMap<&'static str, usize>,

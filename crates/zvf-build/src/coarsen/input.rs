@@ -167,7 +167,7 @@ const UNREFERENCED: u32 = NO_VERTEX - 1;
 
 /// Block with the origin of its vertices.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct SourceBlock {
     pub(super) block: VertexBlock,
     /// Vertex of each row of all chunks; [`NO_VERTEX`] for unreferenced rows.
     pub(super) vertex_of: Vec<u32>,
@@ -209,12 +209,12 @@ impl Coarsener {
         input: &CoarsenInput<'_>,
         lower: Vec<f64>,
         upper: Vec<f64>,
-    ) -> Result<Gathered, CoarsenError> {
+    ) -> Result<SourceBlock, CoarsenError> {
         let axes = self.axes;
         let size = self.positions.size() * axes;
-        let mut all = Gathered {
+        let mut all = SourceBlock {
             starts: vec![0],
-            ..Gathered::default()
+            ..SourceBlock::default()
         };
         let mut indexes = Vec::with_capacity(input.chunks.len());
         for chunk in &input.chunks {
@@ -346,7 +346,7 @@ impl Coarsener {
         &self,
         input: &CoarsenInput<'_>,
         indexes: &[FragmentIndex<'_>],
-        all: &mut Gathered,
+        all: &mut SourceBlock,
     ) -> Result<(), CoarsenError> {
         let Some(width) = self.width else {
             return Ok(());
@@ -422,7 +422,7 @@ impl Coarsener {
         &self,
         input: &CoarsenInput<'_>,
         indexes: &[FragmentIndex<'_>],
-        all: &mut Gathered,
+        all: &mut SourceBlock,
         is_kept: impl Fn(u32) -> bool,
     ) -> Result<(), CoarsenError> {
         let mut named: Vec<(FragmentReference, u32)> = Vec::new();

@@ -13,7 +13,7 @@ use super::{
     aggregate::aggregate_members,
     coarsener::AggregatedAttribute,
     contract_links, contract_path,
-    input::{CoarsenError, CoarsenInput, FragmentReference, Gathered, in_order},
+    input::{CoarsenError, CoarsenInput, FragmentReference, SourceBlock, in_order},
     members::Members,
     order::Order,
 };
@@ -173,7 +173,7 @@ impl Coarsener {
     fn merged_positions(
         &self,
         input: &CoarsenInput<'_>,
-        gathered: &Gathered,
+        gathered: &SourceBlock,
         merge: &VertexMerge,
         order: &Order,
     ) -> Vec<u8> {
@@ -219,7 +219,7 @@ impl Coarsener {
     fn fragments(
         &self,
         input: &CoarsenInput<'_>,
-        gathered: &Gathered,
+        gathered: &SourceBlock,
         order: &Order,
         row_of: &[u32],
         made: &mut CoarseChunk,
@@ -296,7 +296,7 @@ impl Coarsener {
     fn of_fragments(
         &self,
         input: &CoarsenInput<'_>,
-        gathered: &Gathered,
+        gathered: &SourceBlock,
         became: &[(u32, u32)],
         count: usize,
         made: &mut CoarseChunk,
@@ -365,7 +365,7 @@ impl Coarsener {
     fn inside(
         &self,
         input: &CoarsenInput<'_>,
-        gathered: &Gathered,
+        gathered: &SourceBlock,
         order: &Order,
         row_of: &[u32],
         made: &mut CoarseChunk,

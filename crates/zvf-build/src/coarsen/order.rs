@@ -2,7 +2,7 @@
 
 use super::{
     Coarsener, MergedPositions, NO_OBJECT, NO_VERTEX, Ownership, VertexMerge,
-    input::{CoarsenError, Gathered, MAX_BINS},
+    input::{CoarsenError, MAX_BINS, SourceBlock},
 };
 
 /// Stored rows of a chunk.
@@ -30,7 +30,7 @@ impl Coarsener {
     /// Orders merged vertices and cuts them into fragments.
     pub(super) fn order(
         &self,
-        gathered: &Gathered,
+        gathered: &SourceBlock,
         merge: &VertexMerge,
     ) -> Result<Order, CoarsenError> {
         let count = merge.len(self.axes);
@@ -104,7 +104,7 @@ impl Coarsener {
 }
 
 /// Returns the object of each coarser vertex: that of the first vertex that it replaces.
-fn owners(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
+fn owners(gathered: &SourceBlock, merge: &VertexMerge, count: usize) -> Vec<u32> {
     if let MergedPositions::Source(kept) = &merge.positions {
         let own = kept
             .iter()
@@ -121,7 +121,7 @@ fn owners(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
 }
 
 /// Orders vertices by first visit of a path, so that many paths become ranges.
-fn first_visits(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
+fn first_visits(gathered: &SourceBlock, merge: &VertexMerge, count: usize) -> Vec<u32> {
     let mut rows = Vec::with_capacity(count);
     let mut seen = vec![false; count];
     for path in &gathered.block.paths {
@@ -138,7 +138,7 @@ fn first_visits(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u
 
 /// Orders trees depth-first, and returns which rows start a fragment because their parent is
 /// elsewhere.
-fn trees(gathered: &Gathered, merge: &VertexMerge, owner_of: &[u32]) -> (Vec<u32>, Vec<bool>) {
+fn trees(gathered: &SourceBlock, merge: &VertexMerge, owner_of: &[u32]) -> (Vec<u32>, Vec<bool>) {
     let count = owner_of.len();
     let mut parent_of = vec![NO_VERTEX; count];
     let mut children = vec![0u32; count + 1];

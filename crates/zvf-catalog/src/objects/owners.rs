@@ -9,12 +9,12 @@ use super::ObjectSet;
 pub(crate) struct FragmentOwners {
     /// Start of each chunk's fragments in `owned`, and the end of the last.
     starts: Vec<usize>,
-    owned: Vec<Owned>,
+    owned: Vec<Ownership>,
 }
 
 /// A fragment and the position of an object that has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Owned {
+struct Ownership {
     fragment: u32,
     position: u32,
 }
@@ -35,7 +35,7 @@ impl FragmentOwners {
             *start = before;
         }
         let mut next = starts.clone();
-        let mut owned = vec![Owned::default(); objects.fragments.len()];
+        let mut owned = vec![Ownership::default(); objects.fragments.len()];
         for position in 0..objects.len() {
             let number = u32::try_from(position).unwrap_or(u32::MAX);
             for fragment_ref in objects.fragments(position) {
@@ -44,7 +44,7 @@ impl FragmentOwners {
                 };
                 if let Some(owned) = owned.get_mut(*at) {
                     let fragment = fragment_ref.fragment;
-                    *owned = Owned {
+                    *owned = Ownership {
                         fragment,
                         position: number,
                     };
@@ -81,7 +81,7 @@ impl FragmentOwners {
 /// The owners of the fragments of one chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkOwners<'a> {
-    owned: &'a [Owned],
+    owned: &'a [Ownership],
 }
 
 impl<'a> ChunkOwners<'a> {
@@ -95,7 +95,7 @@ impl<'a> ChunkOwners<'a> {
     /// that a manifest repeats is repeated.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, usize)> + use<'a> {
-        let position = |owned: &Owned| usize::try_from(owned.position).unwrap_or(usize::MAX);
+        let position = |owned: &Ownership| usize::try_from(owned.position).unwrap_or(usize::MAX);
         self.owned
             .iter()
             .map(move |owned| (owned.fragment, position(owned)))
@@ -111,7 +111,7 @@ impl<'a> ChunkOwners<'a> {
     }
 
     #[inline]
-    fn of_fragment(&self, fragment: u32) -> &'a [Owned] {
+    fn of_fragment(&self, fragment: u32) -> &'a [Ownership] {
         let start = self
             .owned
             .partition_point(|owned| owned.fragment < fragment);

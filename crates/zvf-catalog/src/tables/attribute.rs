@@ -30,12 +30,12 @@ use zvf_model::column::{Column, ColumnValues, NumericColumn};
 #[derive(Clone, Debug)]
 pub(crate) struct AttributeTable {
     name: String,
-    values: Stored,
+    values: AttributeForm,
     absent: Absent,
 }
 
 #[derive(Clone, Debug)]
-enum Stored {
+enum AttributeForm {
     Rows(RowArray),
     /// Text of variable length, with the fill value of text that was never written.
     Text(ByteStringArray, String),
@@ -125,7 +125,7 @@ impl Catalog<'_> {
         };
         Ok(Some(AttributeTable {
             name: name.to_owned(),
-            values: Stored::Rows(values),
+            values: AttributeForm::Rows(values),
             absent: Absent::None,
         }))
     }
@@ -140,8 +140,8 @@ impl Catalog<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<Column, CatalogError> {
         match &table.values {
-            Stored::Rows(array) => self.rows_column(table, array, rows, diagnostics).await,
-            Stored::Text(array, fill) => {
+            AttributeForm::Rows(array) => self.rows_column(table, array, rows, diagnostics).await,
+            AttributeForm::Text(array, fill) => {
                 let text = (array, fill.as_str());
                 self.text_column(table, text, rows, diagnostics).await
             }
@@ -299,8 +299,8 @@ impl AttributeTable {
     /// Returns the array of values.
     pub(crate) fn array(&self) -> &AnyArray {
         match &self.values {
-            Stored::Rows(rows) => rows.array(),
-            Stored::Text(texts, _) => texts.array(),
+            AttributeForm::Rows(rows) => rows.array(),
+            AttributeForm::Text(texts, _) => texts.array(),
         }
     }
 
@@ -321,11 +321,12 @@ impl AttributeTable {
             _ => None,
         };
         let values = match text {
-            Some(fill) => Stored::Text(ByteStringArray::new(array)?, fill),
-            None => Stored::Rows(RowArray::new(array)?),
+            Some(fill) => AttributeForm::Text(ByteStringArray::new(array)?, fill),
+            None => AttributeForm::Rows(RowArray::new(array)?),
         };
         // A bool has no spare value for nulls: writers promote the type when rows are absent.
-        let is_bool = matches!(&values, Stored::Rows(rows) if rows.kind() == Some(Kind::Bool));
+        let is_bool =
+            matches!(&values, AttributeForm::Rows(rows) if rows.kind() == Some(Kind::Bool));
         let absent = if table.fill_is_absent && !is_bool {
             Absent::Fill
         } else {
@@ -372,7 +373,7 @@ impl AttributeTable {
         };
         Ok(Self {
             name: name.to_owned(),
-            values: Stored::Rows(values),
+            values: AttributeForm::Rows(values),
             absent,
         })
     }

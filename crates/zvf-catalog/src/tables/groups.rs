@@ -111,7 +111,7 @@ impl GroupList {
 }
 
 /// The open arrays of groups.
-enum Stored {
+enum GroupArrays {
     Items(ByteStringArray),
     /// A row of ids for each group, followed by fill values.
     Rows(RowArray),
@@ -139,9 +139,9 @@ impl Catalog<'_> {
         let groups = Groups::parse(key, node.attributes())?.value;
         let stored = match node {
             Node::Array(array) if matches!(array.data_type, DataType::Number(_)) => {
-                Stored::Rows(RowArray::new(self.fetch.array(key, Arc::new(array))?)?)
+                GroupArrays::Rows(RowArray::new(self.fetch.array(key, Arc::new(array))?)?)
             }
-            Node::Array(array) => Stored::Items(ByteStringArray::new(
+            Node::Array(array) => GroupArrays::Items(ByteStringArray::new(
                 self.fetch.array(key, Arc::new(array))?,
             )?),
             Node::Group(_) => {
@@ -158,7 +158,7 @@ impl Catalog<'_> {
                     (Some(Node::Array(first)), Some(Node::Array(second))) => {
                         let first = self.fetch.array(&data, Arc::new(first))?;
                         let second = self.fetch.array(&offsets, Arc::new(second))?;
-                        Stored::Open(RowArray::new(first)?, RowArray::new(second)?)
+                        GroupArrays::Open(RowArray::new(first)?, RowArray::new(second)?)
                     }
                     (None, _) => return Err(Damage::new(&data, Fault::Missing).into()),
                     (_, None) => return Err(Damage::new(&offsets, Fault::Missing).into()),
@@ -167,9 +167,9 @@ impl Catalog<'_> {
             }
         };
         let mut list = match stored {
-            Stored::Items(items) => self.item_groups(&items, diagnostics).await?,
-            Stored::Rows(rows) => self.row_groups(&rows, diagnostics).await?,
-            Stored::Open(data, offsets) => {
+            GroupArrays::Items(items) => self.item_groups(&items, diagnostics).await?,
+            GroupArrays::Rows(rows) => self.row_groups(&rows, diagnostics).await?,
+            GroupArrays::Open(data, offsets) => {
                 let bytes = data.size(None).saturating_add(offsets.size(None));
                 self.check_groups(bytes)?;
                 let (of_data, of_offsets) = (data.request(None), offsets.request(None));

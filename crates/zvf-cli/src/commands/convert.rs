@@ -58,7 +58,7 @@ pub(crate) struct FileConvertArgs {
 const BATCH: usize = 1 << 18;
 
 /// A finished conversion.
-struct Converted {
+struct Conversion {
     vertices: u64,
     notes: Vec<String>,
     written: WrittenFiles,
@@ -98,7 +98,7 @@ fn in_batches(
     arguments: &FileConvertArgs,
     input: &InputFile,
     target: &OutputFile,
-) -> Result<Converted, Box<dyn Error>> {
+) -> Result<Conversion, Box<dyn Error>> {
     let mut reader = zvf_files::open_field(input, arguments.reading())?;
     let mut sink = ResultSink::create(target, &StoreDescription::from(reader.description()))?;
     let mut batches = FileResults::new(reader.as_mut());
@@ -113,7 +113,7 @@ fn in_batches(
         }
     }
     let tables = batches.groups();
-    Ok(Converted {
+    Ok(Conversion {
         vertices,
         notes: batches.description().notes.clone(),
         written: sink.finish(&ResultTables {
@@ -129,7 +129,7 @@ fn whole(
     arguments: &FileConvertArgs,
     file: &InputFile,
     target: &OutputFile,
-) -> Result<Converted, Box<dyn Error>> {
+) -> Result<Conversion, Box<dyn Error>> {
     let format = file.format();
     let input = if format.is_interchange() {
         let kind = arguments.kind.ok_or(CreateUsageError::Kind(format))?;
@@ -153,7 +153,7 @@ fn whole(
     let axes = input.axes.unwrap_or_default();
     let result = zvf_files::whole_result(input.geometry, kind, axes)?;
     stop::check()?;
-    Ok(Converted {
+    Ok(Conversion {
         vertices: len_u64(result.positions.len()),
         notes: input.notes,
         written: zvf_files::write(&result, &description, target)?,
@@ -176,8 +176,8 @@ impl FileConvertArgs {
         options
     }
 
-    fn done(&self, converted: &Converted) -> Result<CommandOutcome, serde_json::Error> {
-        let Converted {
+    fn done(&self, converted: &Conversion) -> Result<CommandOutcome, serde_json::Error> {
+        let Conversion {
             vertices,
             notes,
             written,

@@ -117,7 +117,7 @@ enum ValidateError {
 
 /// A validated store, to be formatted.
 #[derive(Clone, Copy, Debug)]
-pub struct Validated<'a> {
+pub struct StoreValidation<'a> {
     /// Address as given.
     pub store: &'a str,
     /// Depth of the checks.
@@ -166,7 +166,7 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
         }
     }
     drop(progress);
-    let validated = Validated {
+    let validated = StoreValidation {
         store: address,
         depth: options.depth,
         report: &report,
@@ -207,7 +207,7 @@ pub(crate) async fn commit(address: &str, is_json: bool) -> Result<CommandOutcom
     let limit = (!is_json).then_some(MAX_SHOWN);
     let plan = ValidationPlan::commit_with(address, limit, &OpenOptions::default()).await?;
     let report = plan.report().unwrap_or_default();
-    let validated = Validated {
+    let validated = StoreValidation {
         store: plan.store(),
         depth: plan.work().depth,
         report: &report,

@@ -85,7 +85,7 @@ pub(crate) struct DenseTargetArgs {
 
 /// A written array.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct WriteOutcome {
     pub(crate) chunks: u64,
     pub(crate) chunk_shape: Vec<u64>,
     pub(crate) warnings: Vec<String>,
@@ -293,7 +293,7 @@ pub(crate) fn write(
     out: &Path,
     target: &DenseTargetArgs,
     quiet: bool,
-) -> Result<Written, Box<dyn Error>> {
+) -> Result<WriteOutcome, Box<dyn Error>> {
     let view = ArrayView::new(array, selection)?;
     let kind = DenseFormat::of(out)?;
     target.check(kind, out)?;
@@ -314,7 +314,11 @@ pub(crate) fn write(
     }
 }
 
-fn write_npy(view: &ArrayView<'_>, out: &Path, quiet: bool) -> Result<Written, Box<dyn Error>> {
+fn write_npy(
+    view: &ArrayView<'_>,
+    out: &Path,
+    quiet: bool,
+) -> Result<WriteOutcome, Box<dyn Error>> {
     let whole = Hyperslab::whole(view.shape()).byte_len(view.dtype().size());
     // One chunk if memory allows, so that nothing is read twice.
     let chunk = if whole.is_some_and(|bytes| bytes <= view.scratch()) {
@@ -328,7 +332,7 @@ fn write_npy(view: &ArrayView<'_>, out: &Path, quiet: bool) -> Result<Written, B
         let out = out.display();
         format!("{out}: attribute {name:?} is left out, because .npy has none")
     });
-    Ok(Written {
+    Ok(WriteOutcome {
         chunks: 1,
         chunk_shape: view.shape().to_vec(),
         warnings: names_left_out(view, out).into_iter().chain(lost).collect(),
@@ -342,13 +346,13 @@ fn write_zarr(
     chunk_shape: Vec<u64>,
     target: &DenseTargetArgs,
     quiet: bool,
-) -> Result<Written, Box<dyn Error>> {
+) -> Result<WriteOutcome, Box<dyn Error>> {
     let grid = ChunkGrid::new(view.shape().to_vec(), chunk_shape.clone(), None)?;
     let chunks = grid.chunk_count().unwrap_or(u64::MAX);
     let (attributes, names) = (view.attributes(), view.dimension_names());
     let sink = ZarrSink::create(out, view.dtype(), grid, target.zarr()?, attributes, names)?;
     write_array(view, Box::new(sink), out, quiet)?;
-    Ok(Written {
+    Ok(WriteOutcome {
         chunks,
         chunk_shape,
         warnings: Vec::new(),
@@ -361,7 +365,7 @@ fn write_b2nd(
     chunk_shape: Vec<u64>,
     target: &DenseTargetArgs,
     quiet: bool,
-) -> Result<Written, Box<dyn Error>> {
+) -> Result<WriteOutcome, Box<dyn Error>> {
     let is_caterva = out
         .extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("cat"));
@@ -380,7 +384,7 @@ fn write_b2nd(
     let sink = B2ndWriter::create(out, &design)?;
     let chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
     write_array(view, Box::new(sink), out, quiet)?;
-    Ok(Written {
+    Ok(WriteOutcome {
         chunks,
         chunk_shape,
         warnings,
@@ -393,7 +397,7 @@ fn write_tet(
     chunk_shape: Vec<u64>,
     target: &DenseTargetArgs,
     quiet: bool,
-) -> Result<Written, Box<dyn Error>> {
+) -> Result<WriteOutcome, Box<dyn Error>> {
     let (spec, warnings) = spec(view, &name(view, out), &chunk_shape, target)?;
     let options = WriteOptions {
         checksums: target.checksums,
@@ -405,7 +409,7 @@ fn write_tet(
     let chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
     write_array(view, Box::new(sink), out, quiet)?;
     writer.finish()?;
-    Ok(Written {
+    Ok(WriteOutcome {
         chunks,
         chunk_shape,
         warnings,

@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use serde_json::{Value, json};
 use zvf::{Depth, Finding, ValidationReport};
-use zvf_cli::commands::validate::{Validated, object, rules_as_json, rules_as_text, sarif, table};
+use zvf_cli::commands::validate::{
+    StoreValidation, object, rules_as_json, rules_as_text, sarif, table,
+};
 use zvf_validate::{Fix, rules};
 
 use crate::{text, unpack, zvf};
@@ -41,8 +43,8 @@ fn report() -> ValidationReport {
     report
 }
 
-fn validated(report: &ValidationReport) -> Validated<'_> {
-    Validated {
+fn validated(report: &ValidationReport) -> StoreValidation<'_> {
+    StoreValidation {
         store: "tracts.zv",
         depth: Depth::Consistency,
         report,

@@ -111,7 +111,7 @@ impl Decoder {
             && out.len().is_multiple_of(width)
             && width.is_multiple_of(header.streams(out.len()))
         {
-            let shuffled = Shuffled {
+            let shuffled = ShuffleDecoder {
                 streams: &mut self.streams,
                 scratch,
                 codec,
@@ -156,7 +156,7 @@ impl Decoder {
 
 /// The decoder of a block whose only filter is shuffle. It joins items directly from the decoded or
 /// stored planes, and only the requested items.
-struct Shuffled<'a> {
+struct ShuffleDecoder<'a> {
     streams: &'a mut StreamDecoder,
     /// A buffer of the length of the block.
     scratch: &'a mut [u8],
@@ -165,7 +165,7 @@ struct Shuffled<'a> {
     dictionary: &'a [u8],
 }
 
-impl Shuffled<'_> {
+impl ShuffleDecoder<'_> {
     fn undo(
         self,
         stored: &[u8],

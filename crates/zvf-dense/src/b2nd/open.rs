@@ -130,7 +130,7 @@ impl B2nd {
     pub fn open_with_budget(path: &Path, budget: u64) -> Result<Self, DenseError> {
         if path.is_dir() {
             let frame = FileSource::open(&path.join(DIRECTORY_FRAME))?;
-            let opened = Opened::read(&frame, 0, FrameType::Sparse, budget)?;
+            let opened = OpenFrame::read(&frame, 0, FrameType::Sparse, budget)?;
             let name = path.display().to_string();
             return Ok(opened.array(name, ChunkLocation::Directory(path.to_owned()), budget));
         }
@@ -148,7 +148,7 @@ impl B2nd {
         offset: u64,
         budget: u64,
     ) -> Result<Self, DenseError> {
-        let opened = Opened::read(&*source, offset, FrameType::Contiguous, budget)?;
+        let opened = OpenFrame::read(&*source, offset, FrameType::Contiguous, budget)?;
         let start = offset.saturating_add(u64::from(opened.facts.header_len));
         let chunks = start..start.saturating_add(opened.facts.cbytes);
         let name = source.name().to_owned();
@@ -226,7 +226,7 @@ impl B2nd {
 }
 
 /// An opened frame without the location of its chunks.
-struct Opened {
+struct OpenFrame {
     facts: FrameFacts,
     grid: ChunkGrid,
     dtype: NumpyDtype,
@@ -236,7 +236,7 @@ struct Opened {
     vlmetalayers: Vec<Layer>,
 }
 
-impl Opened {
+impl OpenFrame {
     fn read(
         source: &dyn ByteSource,
         offset: u64,

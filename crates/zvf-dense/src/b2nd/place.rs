@@ -20,7 +20,7 @@ pub(super) enum ChunkLocation {
 
 /// A stored chunk: a source and the maximum extent of the chunk in it.
 #[derive(Debug)]
-pub(super) struct Stored<'a> {
+pub(super) struct StoredChunk<'a> {
     source: SourceOf<'a>,
     start: u64,
     /// Number of available bytes from the start of the chunk.
@@ -39,7 +39,12 @@ impl ChunkLocation {
     /// # Errors
     ///
     /// If the entry is out of range, or the chunk file cannot be opened.
-    pub(super) fn stored(&self, name: &str, chunk: u64, at: u64) -> Result<Stored<'_>, DenseError> {
+    pub(super) fn stored(
+        &self,
+        name: &str,
+        chunk: u64,
+        at: u64,
+    ) -> Result<StoredChunk<'_>, DenseError> {
         let nowhere = || DenseError::b2nd(name, B2ndError::Entry { chunk, entry: at });
         match self {
             Self::Frame { source, chunks } => {
@@ -47,7 +52,7 @@ impl ChunkLocation {
                 let start = start
                     .filter(|start| *start < chunks.end)
                     .ok_or_else(nowhere)?;
-                Ok(Stored {
+                Ok(StoredChunk {
                     source: SourceOf::Shared(&**source),
                     start,
                     space: chunks.end.saturating_sub(start),
@@ -56,7 +61,7 @@ impl ChunkLocation {
             Self::Directory(folder) => {
                 let number = u32::try_from(at).map_err(|_| nowhere())?;
                 let file = FileSource::open(&folder.join(file_name(number)))?;
-                Ok(Stored {
+                Ok(StoredChunk {
                     start: 0,
                     space: file.len(),
                     source: SourceOf::Own(file),
@@ -71,7 +76,7 @@ pub(super) fn file_name(number: u32) -> String {
     format!("{number:08X}.chunk")
 }
 
-impl Stored<'_> {
+impl StoredChunk<'_> {
     /// Returns the preferred length of a read in bytes.
     pub(super) fn run(&self) -> u64 {
         match &self.source {

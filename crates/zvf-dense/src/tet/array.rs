@@ -54,7 +54,7 @@ struct TileRead {
 }
 
 /// A payload in its stored form.
-pub(super) struct Stored<'a> {
+pub(super) struct StoredTile<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     /// Decoded length of the tile.
     pub(super) raw_len: u64,
@@ -239,14 +239,14 @@ impl TetArray {
     }
 
     /// Reads the payload of a tile in its stored form.
-    pub(super) fn stored(&self, number: u64) -> Result<Stored<'_>, DenseError> {
+    pub(super) fn stored(&self, number: u64) -> Result<StoredTile<'_>, DenseError> {
         let tile = self
             .file
             .tiles
             .get(self.id, number)
             .ok_or_else(|| self.ended())?;
         let whole = self.info.grid.chunk_selection(&self.coordinate(number));
-        Ok(Stored {
+        Ok(StoredTile {
             bytes: self.file.source.read(tile.span())?,
             raw_len: whole.byte_len(self.size()).ok_or_else(|| self.ended())?,
             is_zstd: tile.is_zstd,

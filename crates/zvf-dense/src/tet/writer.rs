@@ -60,7 +60,7 @@ struct Dataset {
     put: u64,
 }
 
-struct Encoded {
+struct EncodedTile {
     bytes: Vec<u8>,
     raw_len: u64,
     is_zstd: bool,
@@ -294,7 +294,7 @@ impl TetWriter {
         Ok(())
     }
 
-    fn write_tile(&mut self, number: u64, encoded: &Encoded) -> Result<(), DenseError> {
+    fn write_tile(&mut self, number: u64, encoded: &EncodedTile) -> Result<(), DenseError> {
         let offset = self.at;
         let stored_len = u64::try_from(encoded.bytes.len()).unwrap_or(u64::MAX);
         let payload = if encoded.is_zstd {
@@ -412,15 +412,15 @@ fn coordinate(grid: &ChunkGrid, number: u64) -> Vec<u64> {
     coordinate
 }
 
-fn encode(bytes: Vec<u8>, compression: Compression) -> std::io::Result<Encoded> {
+fn encode(bytes: Vec<u8>, compression: Compression) -> std::io::Result<EncodedTile> {
     let raw_len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     Ok(match compression {
-        Compression::Raw => Encoded {
+        Compression::Raw => EncodedTile {
             bytes,
             raw_len,
             is_zstd: false,
         },
-        Compression::Zstd(level) => Encoded {
+        Compression::Zstd(level) => EncodedTile {
             bytes: zstd::bulk::compress(&bytes, level)?,
             raw_len,
             is_zstd: true,

@@ -256,10 +256,10 @@ async fn cells<F: Fetch>(fetch: &F) -> Result<(), Violation> {
 }
 
 /// The name of a request, the cell, the part, and the result that the contract requires.
-type Request<'a> = (&'a str, CellRef, Option<Range<u64>>, Expected<'a>);
+type Request<'a> = (&'a str, CellRef, Option<Range<u64>>, ExpectedPayload<'a>);
 
 /// A payload with its size, or the category of the failure.
-type Expected<'a> = Result<Option<(&'a [u8], u64)>, FetchProblem>;
+type ExpectedPayload<'a> = Result<Option<(&'a [u8], u64)>, FetchProblem>;
 
 async fn listings<F: Fetch>(fetch: &F) -> Result<bool, Violation> {
     let expected: [(&str, &[&str]); 3] = [

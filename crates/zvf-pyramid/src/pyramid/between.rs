@@ -13,7 +13,7 @@ use zvf_dataset::{Failure, nodes::place};
 use zvf_model::{grid::ChunkCoord, key::Key, layout::GroupRole, metadata::Attributes};
 
 use super::{
-    build::{Build, Stored},
+    build::{Build, LinkCounts},
     job::{NewCell, columns, file},
     shards::LastSteps,
     source::{Links, SortedLinks},
@@ -257,7 +257,7 @@ impl Build<'_> {
         ]
         .into_iter()
         .filter_map(|(form, arity)| Some((form.clone()?, arity, count)));
-        let all: Vec<(LinkTarget, usize, Stored)> =
+        let all: Vec<(LinkTarget, usize, LinkCounts)> =
             own.chain(std::mem::take(&mut self.between)).collect();
         let none = Attributes::new();
         for (form, arity, (count, crossing)) in all {

@@ -36,7 +36,7 @@ use zvf_write::writer::{
 use super::{
     LevelDesign, PyramidOptions,
     design::Coarsening,
-    job::{Job, LevelArrays, NewCell, Opened, Outcome, Shared},
+    job::{Job, LevelArrays, NewCell, OpenArrays, Outcome, Shared},
     shards::{self, Groups, LastSteps, Shards},
     source::{SortedLinks, Source},
     tally::Tally,
@@ -67,7 +67,7 @@ pub(super) struct Build<'a> {
     pub(super) tally: Tally,
     pub(super) shards: Shards,
     /// Links between levels, each with the arity of its chunk keys and its counts.
-    pub(super) between: Vec<(LinkTarget, usize, Stored)>,
+    pub(super) between: Vec<(LinkTarget, usize, LinkCounts)>,
     /// Shared state for levels below the finer one, for links that span several levels.
     pub(super) deep_places: BTreeMap<LevelId, Arc<Shared>>,
     pub(super) deep_metadata: BTreeMap<LevelId, LevelMetadata>,
@@ -81,7 +81,7 @@ pub(super) struct Build<'a> {
 }
 
 /// Number of links, and number of links between chunks of different coordinates.
-pub(super) type Stored = (u64, u64);
+pub(super) type LinkCounts = (u64, u64);
 
 /// A level to build.
 pub(super) struct NewLevel<'a> {
@@ -154,7 +154,7 @@ impl<'a> Build<'a> {
             links,
             up,
             down,
-            opened: Opened::default(),
+            opened: OpenArrays::default(),
         };
         let progress = options.progress.clone();
         let progress = progress.map(|progress| -> Progress {

@@ -62,16 +62,16 @@ pub(super) struct Shared {
     pub(super) down: Option<LinkTarget>,
     /// True if later steps need the coarse row of each fine row.
     pub(super) keeps_parents: bool,
-    pub(super) opened: Opened,
+    pub(super) opened: OpenArrays,
 }
 
 /// The opened arrays of written cells, by path. Opening an array takes longer than encoding most
 /// cells.
 #[derive(Default)]
-pub(super) struct Opened(Mutex<Arc<Arrays>>);
+pub(super) struct OpenArrays(Mutex<Arc<Arrays>>);
 
 /// Clones start empty, because a clone is used for other levels.
-impl Clone for Opened {
+impl Clone for OpenArrays {
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -152,7 +152,7 @@ impl NewCell {
     }
 }
 
-impl Opened {
+impl OpenArrays {
     fn arrays(&self) -> Arc<Arrays> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -229,7 +229,7 @@ impl Shared {
             crossed += if *fine == job.chunk { 0 } else { count };
             cells.extend(own);
         }
-        let Encoded {
+        let EncodedCells {
             objects,
             put,
             shard_cells,
@@ -340,7 +340,7 @@ impl Shared {
     }
 
     /// Encodes cells as objects, and returns cells of shards unencoded.
-    pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<Encoded, Failure> {
+    pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<EncodedCells, Failure> {
         let (mut outputs, mut put) = (Vec::new(), Vec::with_capacity(cells.len()));
         let mut shard_cells = Vec::new();
         let mut arrays = self.opened.arrays();
@@ -370,7 +370,7 @@ impl Shared {
             }
             put.push(cell.put);
         }
-        Ok(Encoded {
+        Ok(EncodedCells {
             objects: encoded_on_all_cores(&arrays, outputs)?,
             put,
             shard_cells,
@@ -479,7 +479,7 @@ fn of_links(
 pub(super) type PlacedLinks<'a> = dyn FnMut(&LinkArrayKey, &[i64], &[usize]) + 'a;
 
 /// Encoded cells.
-pub(super) struct Encoded {
+pub(super) struct EncodedCells {
     pub(super) objects: Vec<(Key, Bytes)>,
     pub(super) put: Vec<WrittenCell>,
     /// Cells of shards, unencoded.

@@ -46,7 +46,7 @@ use crate::{
     batch::loaded::LoadedChunks,
     error::QueryError,
     query::Shape,
-    resolve::query::{Allowed, Batching, Emit, LevelQuery},
+    resolve::query::{Batching, ChunkRestriction, Emit, LevelQuery},
 };
 
 /// Maximum number of requests that prepare the reads of chunks outside a region. Paths lead to any
@@ -189,7 +189,7 @@ impl PathsPlan {
             filter: RowFilter::open(self.filter, schema, Some(objects), context).await?,
             clip: BorderClip::open(self.clip, query, schema)?,
         };
-        let mut emitted = Emitted {
+        let mut emitted = EmitProgress {
             limit: self.limit,
             objects: vec![false; objects.len()],
             columns,
@@ -284,7 +284,7 @@ impl PathGroups<'_> {
     async fn emit(
         &self,
         mut loaded: LoadedChunks,
-        mut emitted: Emitted,
+        mut emitted: EmitProgress,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let Self { work, paths, named } = *self;
@@ -394,7 +394,7 @@ struct PathWork<'w> {
 }
 
 /// Progress of a query on paths over its batches.
-struct Emitted {
+struct EmitProgress {
     limit: Limit,
     /// Marks, by object, if a batch has listed it.
     objects: Vec<bool>,
@@ -419,7 +419,7 @@ impl PathWork<'_> {
         &self,
         paths: &[Path<'_>],
         loaded: &LoadedChunks,
-        emitted: &mut Emitted,
+        emitted: &mut EmitProgress,
         emit: &mut Emit<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         let mut left = paths;
@@ -462,7 +462,7 @@ impl PathWork<'_> {
         &self,
         paths: &[Path<'_>],
         loaded: &LoadedChunks,
-        emitted: &mut Emitted,
+        emitted: &mut EmitProgress,
         emit: &mut Emit<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         let (query, diagnostics) = (self.context.query, self.context.diagnostics);
@@ -479,7 +479,7 @@ impl PathWork<'_> {
         };
         // Objects that no batch has listed before.
         let mut listed = Vec::new();
-        let Emitted {
+        let EmitProgress {
             limit,
             objects,
             columns,
@@ -665,7 +665,7 @@ fn path_group(paths: &[Path<'_>], max: usize, max_paths: usize) -> (usize, BTree
 fn push_paths<'o>(
     objects: &'o ObjectSet,
     index: usize,
-    allowed: &Allowed,
+    allowed: &ChunkRestriction,
     paths: &mut Vec<Path<'o>>,
 ) {
     let pieces = objects.fragments(index);

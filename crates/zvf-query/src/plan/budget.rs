@@ -24,7 +24,7 @@ use crate::{
 pub(crate) use count::{LevelCount, object_rows};
 
 /// Counts by level.
-pub(crate) type Counted = BTreeMap<LevelId, LevelCount>;
+pub(crate) type CountsByLevel = BTreeMap<LevelId, LevelCount>;
 
 impl Session<'_> {
     /// Returns the levels that a budget selects. Takes one round trip for each counted level after
@@ -38,7 +38,7 @@ impl Session<'_> {
         self.check_goes_with(query, budget)?;
         let shape = query.shape.unwrap_or_else(|| shape_of(self.catalog.root));
         let candidates = self.candidates(query, diagnostics).await?;
-        let mut counted = Counted::new();
+        let mut counted = CountsByLevel::new();
         // The finest level that fits, and the next finer one, which does not.
         let (mut fitting, mut over) = (None, None);
         let mut at = self.first_guess(query, budget, &candidates).await?;
@@ -189,7 +189,7 @@ impl Session<'_> {
 }
 
 /// Returns all of a counted level.
-fn part(level: LevelId, counted: &Counted) -> LevelPart {
+fn part(level: LevelId, counted: &CountsByLevel) -> LevelPart {
     let counted = counted.get(&level).map(LevelCount::by_chunk);
     LevelPart {
         counted: counted.unwrap_or_default(),
@@ -197,7 +197,7 @@ fn part(level: LevelId, counted: &Counted) -> LevelPart {
     }
 }
 
-fn total(levels: &[LevelId], counted: &Counted, of: impl Fn(&LevelCount) -> u64) -> u64 {
+fn total(levels: &[LevelId], counted: &CountsByLevel, of: impl Fn(&LevelCount) -> u64) -> u64 {
     let counts = levels.iter().filter_map(|level| counted.get(level));
     counts.map(of).fold(0, u64::saturating_add)
 }

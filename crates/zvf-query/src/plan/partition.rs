@@ -266,11 +266,11 @@ struct Division<'d> {
 }
 
 /// A division; `None` if the query cannot be divided.
-type Divided = Option<Vec<QueryPartition>>;
+type Partitions = Option<Vec<QueryPartition>>;
 
 impl Division<'_> {
     /// Divides the chunks, in their order.
-    async fn by_chunk(&self) -> Result<Divided, QueryError> {
+    async fn by_chunk(&self) -> Result<Partitions, QueryError> {
         let chunks = self.plan.scanned_chunks(self.schema)?;
         let rows = self.rows_of_chunks().await?;
         let items = chunks.into_iter().map(|chunk| {
@@ -287,7 +287,7 @@ impl Division<'_> {
     }
 
     /// Divides the objects, in the order of the query or of the object index.
-    async fn by_object(&self) -> Result<Divided, QueryError> {
+    async fn by_object(&self) -> Result<Partitions, QueryError> {
         let (plan, diagnostics) = (self.plan, self.diagnostics);
         let context = ExecContext::new(plan, diagnostics);
         let Some(selected) = context.selected_objects().await? else {
@@ -336,7 +336,7 @@ impl Division<'_> {
     }
 
     /// Divides the groups of chunks that links join.
-    async fn by_group(&self) -> Result<Divided, QueryError> {
+    async fn by_group(&self) -> Result<Partitions, QueryError> {
         let plan = self.plan;
         let set = plan.link_set(self.diagnostics).await?;
         let scan = LinkScan::new(set.clone(), &plan.convention);

@@ -354,7 +354,7 @@ impl LevelQuery<'_> {
     }
 
     /// Returns the restriction of the query to chunks.
-    pub(crate) fn allowed(&self) -> Result<Allowed, QueryError> {
+    pub(crate) fn allowed(&self) -> Result<ChunkRestriction, QueryError> {
         let (axes, arity) = (self.space.axes(), self.catalog.arity(&self.level));
         if let Some(chunks) = &self.query.chunks {
             for chunk in chunks {
@@ -389,7 +389,7 @@ impl LevelQuery<'_> {
                 )
             }
         };
-        Ok(Allowed {
+        Ok(ChunkRestriction {
             list,
             leading,
             axes,
@@ -470,13 +470,13 @@ impl LevelQuery<'_> {
 
 /// The restriction of a query to chunks.
 #[derive(Clone, Debug)]
-pub(crate) struct Allowed {
+pub(crate) struct ChunkRestriction {
     list: Option<Vec<ChunkCoord>>,
     leading: Option<i64>,
     axes: usize,
 }
 
-impl Allowed {
+impl ChunkRestriction {
     pub(crate) fn is_everything(&self) -> bool {
         self.list.is_none() && self.leading.is_none()
     }

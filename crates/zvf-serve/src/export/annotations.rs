@@ -20,7 +20,7 @@ use super::{
 use crate::layers::{
     Layer, LayerKind,
     annotations::{
-        AnnotationPlan, AnnotationSink, IdScheme, Related, StoreAnnotation, cell_number,
+        AnnotationPlan, AnnotationSink, IdScheme, RelatedSegments, StoreAnnotation, cell_number,
     },
     survey::StoreSurvey,
 };
@@ -183,8 +183,8 @@ impl<'a, 'p> IndexWriter<'a, 'p> {
         }
         for (relationship, related) in info.relationships.iter_mut().zip(&plan.related) {
             let segments = match related {
-                Related::Object => &survey.segments,
-                Related::Group => &survey.groups.segments,
+                RelatedSegments::Object => &survey.segments,
+                RelatedSegments::Group => &survey.groups.segments,
             };
             let segments = u64::try_from(segments.count).unwrap_or(u64::MAX);
             relationship.sharding =

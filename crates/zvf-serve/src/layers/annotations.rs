@@ -41,14 +41,14 @@ pub(crate) enum IdScheme {
 
 /// The elements of a store that are annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Annotated {
+pub(crate) enum AnnotatedElements {
     Points,
     Paths,
     /// Edges of a graph.
     Links,
 }
 
-impl Annotated {
+impl AnnotatedElements {
     pub(crate) fn of(survey: &StoreSurvey) -> Self {
         match (survey.is_path, survey.is_graph()) {
             (true, _) => Self::Paths,
@@ -68,12 +68,12 @@ impl Annotated {
 
 /// The segments that annotations are related to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Related {
+pub(crate) enum RelatedSegments {
     Object,
     Group,
 }
 
-impl Related {
+impl RelatedSegments {
     /// Returns the name of the relationship.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Related {
 #[derive(Debug)]
 pub(crate) struct AnnotationPlan {
     pub(crate) kind: AnnotationKind,
-    pub(crate) annotated: Annotated,
+    pub(crate) annotated: AnnotatedElements,
     pub(crate) properties: Vec<PropertySpec>,
     pub(crate) layout: RecordLayout,
     pub(crate) levels: SpatialLevels,
@@ -107,7 +107,7 @@ pub(crate) struct AnnotationPlan {
     lower: Vec<f64>,
     upper: Vec<f64>,
     /// The relationships, in the order of the document.
-    pub(crate) related: Vec<Related>,
+    pub(crate) related: Vec<RelatedSegments>,
     groups: Arc<GroupTable>,
 }
 
@@ -119,21 +119,21 @@ impl AnnotationPlan {
         ids: IdScheme,
         notes: &mut Vec<String>,
     ) -> Result<Self, LayerError> {
-        let annotated = Annotated::of(survey);
+        let annotated = AnnotatedElements::of(survey);
         let attributes = match annotated {
-            Annotated::Points => &survey.vertex,
-            Annotated::Paths => &survey.object,
-            Annotated::Links => &survey.link,
+            AnnotatedElements::Points => &survey.vertex,
+            AnnotatedElements::Paths => &survey.object,
+            AnnotatedElements::Links => &survey.link,
         };
         let columns = PropertyPlan::new(attributes, notes);
         let kind = match annotated {
-            Annotated::Points => AnnotationKind::Point,
-            Annotated::Paths if !survey.is_pairs => AnnotationKind::Polyline,
-            Annotated::Paths | Annotated::Links => AnnotationKind::Line,
+            AnnotatedElements::Points => AnnotationKind::Point,
+            AnnotatedElements::Paths if !survey.is_pairs => AnnotationKind::Polyline,
+            AnnotatedElements::Paths | AnnotatedElements::Links => AnnotationKind::Line,
         };
         survey.note_annotations(kind.name(), notes);
         let mut properties = columns.specs.clone();
-        let is_line = annotated != Annotated::Points;
+        let is_line = annotated != AnnotatedElements::Points;
         if is_line {
             properties.push(PropertySpec {
                 id: orientation_id(&properties),
@@ -151,10 +151,10 @@ impl AnnotationPlan {
         let (levels, coarse_first) = levels(reading, survey).await?;
         let mut related = Vec::new();
         if survey.has_objects {
-            related.push(Related::Object);
+            related.push(RelatedSegments::Object);
         }
         if !survey.groups.is_empty() {
-            related.push(Related::Group);
+            related.push(RelatedSegments::Group);
         }
         Ok(Self {
             kind,
@@ -210,7 +210,7 @@ impl AnnotationPlan {
             return self.levels.level_of(annotation.id);
         }
         let key = match (self.annotated, annotation.object) {
-            (Annotated::Paths, Some(object)) => key_of_path(object),
+            (AnnotatedElements::Paths, Some(object)) => key_of_path(object),
             _ => key_of_point(annotation.coordinates),
         };
         let random = SpatialLevels::rank(annotation.id);
@@ -228,9 +228,9 @@ impl AnnotationPlan {
     #[cfg(feature = "server")]
     pub(crate) fn selection(&self) -> Selection {
         let scope = match self.annotated {
-            Annotated::Points => Scope::Vertex,
-            Annotated::Paths => Scope::Object,
-            Annotated::Links => Scope::Link,
+            AnnotatedElements::Points => Scope::Vertex,
+            AnnotatedElements::Paths => Scope::Object,
+            AnnotatedElements::Links => Scope::Link,
         };
         let names = self.columns.names();
         Selection::Named(names.map(|name| (Some(scope), name.to_owned())).collect())
@@ -248,10 +248,10 @@ impl AnnotationPlan {
 
     /// Returns the segments of each relationship of an annotation.
     pub(crate) fn related_to(&self, object: Option<i64>) -> Vec<Vec<u64>> {
-        let segments = |related: &Related| match (related, object) {
+        let segments = |related: &RelatedSegments| match (related, object) {
             (_, None) => Vec::new(),
-            (Related::Object, Some(object)) => u64::try_from(object).into_iter().collect(),
-            (Related::Group, Some(object)) => self.groups.numbers_of(object),
+            (RelatedSegments::Object, Some(object)) => u64::try_from(object).into_iter().collect(),
+            (RelatedSegments::Group, Some(object)) => self.groups.numbers_of(object),
         };
         self.related.iter().map(segments).collect()
     }
@@ -280,12 +280,12 @@ async fn levels(
     survey: &StoreSurvey,
 ) -> Result<(SpatialLevels, CoarseFirst), LayerError> {
     let (lower, upper) = bounds(survey);
-    let annotated = Annotated::of(survey);
+    let annotated = AnnotatedElements::of(survey);
     let count = annotated.count(survey);
     let rank = u64::try_from(lower.len()).unwrap_or(1);
     let position = rank.saturating_mul(4);
     let bytes = match annotated {
-        Annotated::Links => position.saturating_mul(2),
+        AnnotatedElements::Links => position.saturating_mul(2),
         _ => survey.vertices.saturating_mul(position) / count.max(1),
     };
     let limit = (CELL_BYTES / bytes.max(1)).clamp(1, LIMIT);
@@ -295,7 +295,7 @@ async fn levels(
     }
     let mut coarse_first = match annotated {
         // Coarser graphs have other edges.
-        Annotated::Links => CoarseFirst::default(),
+        AnnotatedElements::Links => CoarseFirst::default(),
         _ => CoarseFirst::new(reading, survey).await?,
     };
     let query = reading.query().columns(Selection::none()).owners(false);
@@ -307,7 +307,7 @@ async fn levels(
             let Some(positions) = FloatPositions::of(&batch, lower.len()) else {
                 return ControlFlow::Continue(());
             };
-            if annotated == Annotated::Links {
+            if annotated == AnnotatedElements::Links {
                 vertices.add(&batch);
                 for link in vertices.links(&batch) {
                     if let Some(link) = link.filter(|_| seen.is_multiple_of(step)) {
@@ -315,7 +315,7 @@ async fn levels(
                     }
                     seen = seen.saturating_add(1);
                 }
-            } else if annotated == Annotated::Paths {
+            } else if annotated == AnnotatedElements::Paths {
                 for path in paths(&batch) {
                     coarse_first.count(key_of_path(path.object));
                     if seen.is_multiple_of(step)
@@ -458,9 +458,9 @@ impl AnnotationRows<'_> {
         sink: &mut S,
     ) -> Result<(), S::Error> {
         match self.plan.annotated {
-            Annotated::Points => self.add_points(batch, sink),
-            Annotated::Paths => self.add_paths(batch, sink),
-            Annotated::Links => self.add_links(batch, sink),
+            AnnotatedElements::Points => self.add_points(batch, sink),
+            AnnotatedElements::Paths => self.add_paths(batch, sink),
+            AnnotatedElements::Links => self.add_links(batch, sink),
         }
     }
 

@@ -18,7 +18,8 @@ use super::pool::on_pool;
 use crate::layers::{
     LayerError,
     annotations::{
-        Annotated, AnnotationPlan, AnnotationSink, Related, StoreAnnotation, cell_number,
+        AnnotatedElements, AnnotationPlan, AnnotationSink, RelatedSegments, StoreAnnotation,
+        cell_number,
     },
     check_undamaged,
 };
@@ -36,7 +37,7 @@ pub(super) struct LiveAnnotations {
     plan: AnnotationPlan,
     /// The document, with limits that are not exact.
     info: AnnotationInfo,
-    prepared: OnceCell<Prepared>,
+    prepared: OnceCell<PreparedAnnotations>,
     /// Maximum size in bytes of coarse cells of points, and of the index of paths.
     max_cached: usize,
     permits: Semaphore,
@@ -44,7 +45,7 @@ pub(super) struct LiveAnnotations {
 
 /// The annotations as one pass over the store has prepared them.
 #[derive(Debug)]
-enum Prepared {
+enum PreparedAnnotations {
     Points(CoarsePoints),
     Paths(Arc<IndexedPaths>),
     Links(Arc<LinkLists>),
@@ -77,7 +78,7 @@ impl LiveAnnotations {
     pub(super) fn is_prepared(&self) -> bool {
         matches!(
             self.prepared.get(),
-            Some(Prepared::Paths(_) | Prepared::Links(_))
+            Some(PreparedAnnotations::Paths(_) | PreparedAnnotations::Links(_))
         )
     }
 
@@ -90,9 +91,9 @@ impl LiveAnnotations {
     /// ones what their mean over all hashes would be.
     pub(super) async fn info(&self, dataset: &Dataset) -> Result<Bytes, LayerError> {
         let limits = match self.prepared(dataset).await? {
-            Prepared::Points(points) => &points.limits,
-            Prepared::Paths(paths) => &paths.limits,
-            Prepared::Links(links) => &links.limits,
+            PreparedAnnotations::Points(points) => &points.limits,
+            PreparedAnnotations::Paths(paths) => &paths.limits,
+            PreparedAnnotations::Links(links) => &links.limits,
         };
         let mut info = self.info.clone();
         for (level, longest) in info.spatial.iter_mut().zip(limits) {
@@ -119,22 +120,22 @@ impl LiveAnnotations {
         let key = CellKey { level, cell };
         let query = self.query().region(box_of(grid, &key.cell)?);
         let query = match self.prepared(dataset).await? {
-            Prepared::Points(points) if level < points.levels => {
+            PreparedAnnotations::Points(points) if level < points.levels => {
                 return Ok(points.cells.get(&key).cloned());
             }
-            Prepared::Paths(paths) if level < paths.levels => {
+            PreparedAnnotations::Paths(paths) if level < paths.levels => {
                 let paths = Arc::clone(paths);
                 return on_pool(move || paths.cell(&key)).await;
             }
-            Prepared::Links(links) => {
+            PreparedAnnotations::Links(links) => {
                 let key = ListKey {
                     index: level,
                     key: cell_number(&key.cell, &grid.shape),
                 };
                 return self.link_list(links, key).await;
             }
-            Prepared::Points(_) => query.owners(false),
-            Prepared::Paths(_) => query.mode(Mode::Touch),
+            PreparedAnnotations::Points(_) => query.owners(false),
+            PreparedAnnotations::Paths(_) => query.mode(Mode::Touch),
         };
         let CellKey { cell, .. } = key;
         // The semaphore is never closed.
@@ -157,12 +158,12 @@ impl LiveAnnotations {
         id: u64,
     ) -> Result<Option<Bytes>, LayerError> {
         let query = match self.prepared(dataset).await? {
-            Prepared::Links(links) => return links.by_id(id, &self.plan),
-            Prepared::Points(points) => match points.chunk_of(id) {
+            PreparedAnnotations::Links(links) => return links.by_id(id, &self.plan),
+            PreparedAnnotations::Points(points) => match points.chunk_of(id) {
                 Some((lower, upper)) => self.query().region(padded(lower, upper)?),
                 None => return Ok(None),
             },
-            Prepared::Paths(_) => match self.plan.object_of_path(id) {
+            PreparedAnnotations::Paths(_) => match self.plan.object_of_path(id) {
                 Some(object) => self.query().objects([object]),
                 None => return Ok(None),
             },
@@ -189,7 +190,7 @@ impl LiveAnnotations {
         let Some((at, related)) = known.find(|(_, related)| related.folder() == folder) else {
             return Ok(None);
         };
-        if let Prepared::Links(links) = self.prepared(dataset).await? {
+        if let PreparedAnnotations::Links(links) = self.prepared(dataset).await? {
             let key = ListKey {
                 index: self.plan.levels.grids().len().saturating_add(at),
                 key: segment,
@@ -197,9 +198,9 @@ impl LiveAnnotations {
             return self.link_list(links, key).await;
         }
         let query = match (related, i64::try_from(segment)) {
-            (Related::Object, Ok(object)) => self.query().objects([object]),
+            (RelatedSegments::Object, Ok(object)) => self.query().objects([object]),
             // Members that the store lacks are left out.
-            (Related::Group, Ok(_)) => self.query().groups([segment]).keep_going(true),
+            (RelatedSegments::Group, Ok(_)) => self.query().groups([segment]).keep_going(true),
             (_, Err(_)) => return Ok(None),
         };
         let mut sink = RelatedSink {
@@ -254,25 +255,25 @@ impl LiveAnnotations {
         failed.map_or_else(|| check_undamaged(&report.skipped), Err)
     }
 
-    async fn prepared(&self, dataset: &Dataset) -> Result<&Prepared, LayerError> {
+    async fn prepared(&self, dataset: &Dataset) -> Result<&PreparedAnnotations, LayerError> {
         let read = || async {
-            if self.plan.annotated == Annotated::Links {
+            if self.plan.annotated == AnnotatedElements::Links {
                 let mut sink = LinkListsSink::new(&self.plan).map_err(LayerError::Temporary)?;
                 let query = self.query().owners(!self.plan.related.is_empty());
                 self.each(dataset, &query, &mut sink).await?;
-                return Ok(Prepared::Links(Arc::new(sink.finish()?)));
+                return Ok(PreparedAnnotations::Links(Arc::new(sink.finish()?)));
             }
             let query = self.query().owners(false);
-            if self.plan.annotated == Annotated::Points {
+            if self.plan.annotated == AnnotatedElements::Points {
                 let mut sink = CoarsePointsSink::new(&self.plan, self.max_cached);
                 self.each(dataset, &query, &mut sink).await?;
-                return Ok(Prepared::Points(sink.finish()));
+                return Ok(PreparedAnnotations::Points(sink.finish()));
             }
             let mut sink = IndexedPathsSink::new(&self.plan, self.max_cached)
                 .map_err(LayerError::Temporary)?;
             self.each(dataset, &query, &mut sink).await?;
             let paths = sink.finish().map_err(LayerError::Temporary)?;
-            Ok(Prepared::Paths(Arc::new(paths)))
+            Ok(PreparedAnnotations::Paths(Arc::new(paths)))
         };
         self.prepared.get_or_try_init(read).await
     }

@@ -5,7 +5,7 @@ use core::mem;
 use bytes::Bytes;
 
 use super::{
-    CellError, CellResult, Located, Part,
+    CellError, CellResult, LocatedCell, Part,
     child::{Blob, Child, ChildState},
     element::{CacheKey, Element, ElementPlan, ReadResult, byte_count},
     shard_indexes::KnownIndexes,
@@ -47,18 +47,18 @@ pub(super) enum JobOutcome {
 impl CellJob {
     /// Plans the reads of a cell.
     pub(super) fn plan(
-        cell: Result<Located, CellError>,
+        cell: Result<LocatedCell, CellError>,
         parts: Vec<Part>,
         indexes: &KnownIndexes,
     ) -> Self {
         let mut reads = Vec::new();
         let source = match cell {
             Err(error) => Source::Failed(error),
-            Ok(Located::Element(element)) => {
+            Ok(LocatedCell::Element(element)) => {
                 let plan = element.plan(&parts, indexes, &mut reads);
                 Source::Element(element, plan)
             }
-            Ok(Located::Child(child)) => {
+            Ok(LocatedCell::Child(child)) => {
                 child.plan(&mut reads);
                 Source::Child(child)
             }

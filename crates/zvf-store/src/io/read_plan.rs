@@ -138,7 +138,7 @@ impl<'a> ReadPlan<'a> {
                 None => {
                     return Err(ReadError::Io {
                         key: read.key.clone(),
-                        source: Arc::new(Interrupted),
+                        source: Arc::new(NoResponse),
                     });
                 }
             };
@@ -171,4 +171,4 @@ impl Responses {
 /// The cause of a read whose request never got a response.
 #[derive(Debug, thiserror::Error)]
 #[error("the request was interrupted before its response arrived")]
-struct Interrupted;
+struct NoResponse;

@@ -25,7 +25,7 @@ pub(crate) struct SealEntry {
 
 /// The extent of a successful check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
+pub(crate) enum CheckExtent {
     /// Every requested byte equals the object of the inventory.
     Whole,
     /// The first or last requested block was not fetched whole.
@@ -53,7 +53,7 @@ impl SealEntry {
         &self,
         fetched: &FetchedRange,
         wanted: &ByteRange,
-    ) -> Result<Checked, SealError> {
+    ) -> Result<CheckExtent, SealError> {
         if fetched.size != self.size {
             return Err(SealError::Size {
                 listed: self.size,
@@ -84,7 +84,7 @@ impl SealEntry {
         let is_whole = wanted.is_empty()
             || checked.is_some_and(|range| range.start <= wanted.start && range.end >= wanted.end);
         if is_whole {
-            return Ok(Checked::Whole);
+            return Ok(CheckExtent::Whole);
         }
         let is_tail = self.blocks.len() > 1 && end == self.size && length >= 4;
         if is_tail && tail(&fetched.bytes) != self.tail {
@@ -92,9 +92,9 @@ impl SealEntry {
         }
         // An index of a shard has its own checksum, which is in the tail.
         Ok(if is_tail && wanted.end == self.size {
-            Checked::Whole
+            CheckExtent::Whole
         } else {
-            Checked::InPart
+            CheckExtent::InPart
         })
     }
 
@@ -182,7 +182,7 @@ mod tests {
         for wanted in wanted {
             let range = entry.blocks_around(&wanted);
             let whole = entry.check(&fetched(&bytes, range.clone()), &wanted);
-            assert_eq!(whole, Ok(Checked::Whole), "{wanted}");
+            assert_eq!(whole, Ok(CheckExtent::Whole), "{wanted}");
             for at in range.clone().step_by(97).chain([range.end - 1]) {
                 let mut changed = bytes.clone();
                 *changed.get_mut(usize::try_from(at).unwrap()).unwrap() ^= 4;
@@ -203,7 +203,7 @@ mod tests {
         let entry = SealEntry::of(&bytes);
         let wanted = ByteRange::Suffix(100);
         let suffix = fetched(&bytes, 39_900..40_000);
-        assert_eq!(entry.check(&suffix, &wanted), Ok(Checked::Whole));
+        assert_eq!(entry.check(&suffix, &wanted), Ok(CheckExtent::Whole));
         let mut changed = bytes;
         *changed.last_mut().unwrap() = 0;
         let suffix = fetched(&changed, 39_900..40_000);
@@ -213,7 +213,7 @@ mod tests {
         let suffix = fetched(&small, 100..200);
         assert_eq!(
             SealEntry::of(&small).check(&suffix, &wanted),
-            Ok(Checked::InPart)
+            Ok(CheckExtent::InPart)
         );
     }
 

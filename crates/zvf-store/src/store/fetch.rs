@@ -357,14 +357,14 @@ async fn body(read: &Read, response: GetResult, declared: u64) -> Result<Bytes, 
     while let Some(part) = stream.next().await {
         let part = part.map_err(|failure| {
             if is_connection(&failure) && !resumed {
-                malformed(read, Malformed::Failure(failure))
+                malformed(read, ResponseFault::Failure(failure))
             } else {
                 read_error(read, failure)
             }
         })?;
         let so_far = whole.len().max(parts.len()).saturating_add(part.len());
         if so_far > declared {
-            return Err(malformed(read, Malformed::Long));
+            return Err(malformed(read, ResponseFault::Long));
         }
         // Most bodies are one part, which is returned without a copy.
         if whole.is_empty() && parts.is_empty() {
@@ -383,7 +383,7 @@ async fn body(read: &Read, response: GetResult, declared: u64) -> Result<Bytes, 
         parts.freeze()
     };
     if bytes.len() < declared {
-        return Err(malformed(read, Malformed::Short));
+        return Err(malformed(read, ResponseFault::Short));
     }
     Ok(bytes)
 }
@@ -394,7 +394,7 @@ const MAX_PREALLOC_BYTES: usize = 1 << 20;
 /// The defect of a response that arrived but does not match the request. A retry may help, and
 /// `object_store` does not retry these.
 #[derive(Debug, thiserror::Error)]
-enum Malformed {
+enum ResponseFault {
     #[error("the response is shorter than declared")]
     Short,
     #[error("the response is longer than declared")]
@@ -404,7 +404,7 @@ enum Malformed {
     Failure(Failure),
 }
 
-fn malformed(read: &Read, source: Malformed) -> ReadError {
+fn malformed(read: &Read, source: ResponseFault) -> ReadError {
     ReadError::Unavailable {
         key: read.key.clone(),
         source: Arc::new(source),
@@ -412,13 +412,13 @@ fn malformed(read: &Read, source: Malformed) -> ReadError {
 }
 
 fn is_malformed(error: &ReadError) -> bool {
-    matches!(error, ReadError::Unavailable { source, .. } if source.is::<Malformed>())
+    matches!(error, ReadError::Unavailable { source, .. } if source.is::<ResponseFault>())
 }
 
 /// Converts an error from before the body of a response.
 fn request_error(read: &Read, failure: Failure) -> ReadError {
     if gave_up_early(&failure) {
-        return malformed(read, Malformed::Failure(failure));
+        return malformed(read, ResponseFault::Failure(failure));
     }
     read_error(read, failure)
 }
@@ -429,7 +429,7 @@ pub(super) fn read_error(read: &Read, failure: Failure) -> ReadError {
         return ReadError::truncated(read, None);
     }
     if is_of_another_range(&failure) {
-        return malformed(read, Malformed::Failure(failure));
+        return malformed(read, ResponseFault::Failure(failure));
     }
     let (kind, source) = backend::classify(failure);
     let source = source.into();

@@ -16,7 +16,7 @@ use crate::{
         ReadError, SealError,
     },
     seal::{
-        self, Checked, Entries, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry, SealIndex,
+        self, CheckExtent, Entries, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry, SealIndex,
         child_nodes, entry_name,
     },
 };
@@ -179,7 +179,7 @@ impl Store {
         let (fetched, entry) = join(fetched, self.entry(leaf, &name)).await;
         let (fetched, entry) = (fetched?, entry?);
         match (check(read, entry.as_ref(), fetched.as_ref())?, entry) {
-            (Checked::InPart, Some(entry)) => {
+            (CheckExtent::InPart, Some(entry)) => {
                 let request = widen(read, Some(&entry), budget)?;
                 let fetched = self.fetch_unchecked(&request, budget).await?;
                 check(read, Some(&entry), fetched.as_ref())?;
@@ -363,9 +363,9 @@ fn check(
     read: &Read,
     entry: Option<&SealEntry>,
     fetched: Option<&FetchedRange>,
-) -> Result<Checked, ReadError> {
+) -> Result<CheckExtent, ReadError> {
     let checked = match (entry, fetched) {
-        (None, None) => Ok(Checked::Whole),
+        (None, None) => Ok(CheckExtent::Whole),
         (None, Some(_)) => Err(SealError::Unlisted),
         (Some(_), None) => Err(SealError::Missing),
         (Some(entry), Some(fetched)) => entry.check(fetched, &read.range),

@@ -24,7 +24,7 @@ use self::{
     attributes::Attribute,
     fragments::{filled, is_padded_with_zeros, unused},
     outcome::CheckedCells,
-    vertices::Misplaced,
+    vertices::MisplacedCounts,
 };
 use super::{ChunkCounts, LevelCounts};
 use crate::{
@@ -296,7 +296,7 @@ impl<'a> ChunkChecks<'a> {
         bytes: &[u8],
         rows: u64,
         index: Option<&FragmentIndex<'_>>,
-    ) -> Option<Misplaced> {
+    ) -> Option<MisplacedCounts> {
         let (part, space) = (self.part(self.parts.vertices)?, self.space.as_ref()?);
         let used = usize::try_from(rows).ok()?.checked_mul(space.row())?;
         let (own, rest) = bytes.split_at_checked(used)?;
@@ -512,7 +512,7 @@ pub(super) fn report_misplaced(
     (key, fragments): (&Key, Option<&Key>),
     chunk: &ChunkCoord,
     rows: u64,
-    misplaced: &Misplaced,
+    misplaced: &MisplacedCounts,
 ) {
     let kinds = [
         (&rules::NOT_FINITE, Some(key), misplaced.not_finite),

@@ -53,7 +53,7 @@ struct Opening<'a, 'c> {
 }
 
 /// `None` after reporting a part that cannot be opened.
-type Opened = Option<()>;
+type OpenOutcome = Option<()>;
 
 /// The policy is unusable, which is reported.
 struct Unusable;
@@ -148,7 +148,7 @@ impl Opening<'_, '_> {
     }
 
     /// Opens the arrays of 0.9.
-    fn arrays(&self, found: &mut LinkParts) -> Opened {
+    fn arrays(&self, found: &mut LinkParts) -> OpenOutcome {
         let key = self.at(&ArrayRole::LinkFamily(self.delta))?;
         let tree = &self.scope.store.tree;
         if !tree.exists(&key) {
@@ -228,7 +228,7 @@ impl Opening<'_, '_> {
     }
 
     /// Opens links up to 0.8.1 whose ends are in chunks of equal coordinates.
-    fn inside(&self, found: &mut LinkParts) -> Opened {
+    fn inside(&self, found: &mut LinkParts) -> OpenOutcome {
         let part = ArrayRole::Links(self.delta, LinkOffsets::Segment("self"));
         let layout = self.scope.store.layout();
         let (key, form) = (self.at(&part)?, layout.chunk_form(&part)?);
@@ -286,7 +286,7 @@ impl Opening<'_, '_> {
     }
 
     /// Opens links up to 0.8.1 between any chunks.
-    fn between(&self, found: &mut LinkParts) -> Opened {
+    fn between(&self, found: &mut LinkParts) -> OpenOutcome {
         let key = self.at(&ArrayRole::CrossChunkLinks(self.delta))?;
         let (tree, arity) = (&self.scope.store.tree, self.scope.level.arity);
         if !tree.exists(&key) {

@@ -66,13 +66,13 @@ impl ObjectReduction {
 
 /// The values of one column that were reduced so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Reduced {
+pub(super) struct Accumulator {
     value: f64,
     /// Number of values.
     count: u64,
 }
 
-impl Reduced {
+impl Accumulator {
     fn of(value: f64) -> Self {
         if value.is_nan() {
             Self::default()
@@ -100,7 +100,7 @@ impl Reduced {
 pub(super) struct FragmentValues {
     objects: Vec<u32>,
     /// For each fragment, a number for each column.
-    values: Vec<Reduced>,
+    values: Vec<Accumulator>,
 }
 
 impl FragmentValues {
@@ -117,10 +117,10 @@ impl FragmentValues {
             let own = owned.rows.get(first..*end).unwrap_or_default();
             first = *end;
             for (_, column) in (0..columns).zip(0_u32..) {
-                let mut all = Reduced::default();
+                let mut all = Accumulator::default();
                 for row in own {
                     let value = rows.value(*row as usize, column);
-                    let value = Reduced::of(value.map_or(f64::NAN, Value::to_f64));
+                    let value = Accumulator::of(value.map_or(f64::NAN, Value::to_f64));
                     all.add(value, reduction);
                 }
                 reduced.values.push(all);
@@ -130,7 +130,7 @@ impl FragmentValues {
         reduced
     }
 
-    fn rows(&self, columns: usize) -> impl Iterator<Item = (u32, &[Reduced])> {
+    fn rows(&self, columns: usize) -> impl Iterator<Item = (u32, &[Accumulator])> {
         let rows = self.values.chunks(columns.max(1));
         self.objects.iter().copied().zip(rows)
     }
@@ -139,7 +139,7 @@ impl FragmentValues {
     pub(super) fn encode(&self, columns: usize, bytes: &mut Vec<u8>) {
         for (object, values) in self.rows(columns) {
             bytes.extend(object.to_le_bytes());
-            for Reduced { value, count } in values {
+            for Accumulator { value, count } in values {
                 bytes.extend(value.to_le_bytes());
                 bytes.extend(count.to_le_bytes());
             }
@@ -158,7 +158,7 @@ impl FragmentValues {
             for pair in values.as_chunks::<8>().0.as_chunks::<2>().0 {
                 let [value, count] = *pair;
                 let (value, count) = (f64::from_le_bytes(value), u64::from_le_bytes(count));
-                decoded.values.push(Reduced { value, count });
+                decoded.values.push(Accumulator { value, count });
             }
         }
         Some(decoded)
@@ -170,7 +170,7 @@ pub(super) struct Table {
     reduction: ObjectReduction,
     columns: usize,
     /// For each object, a number for each column.
-    cells: Vec<Reduced>,
+    cells: Vec<Accumulator>,
 }
 
 impl Table {
@@ -197,7 +197,7 @@ impl Table {
         let mut nulls = Vec::with_capacity(self.cells.len() / self.columns.max(1));
         for row in self.cells.chunks(self.columns.max(1)) {
             nulls.push(row.iter().all(|reduced| reduced.count == 0));
-            for Reduced { value, count } in row {
+            for Accumulator { value, count } in row {
                 let value = match (self.reduction, *count) {
                     (_, 0) => f64::NAN,
                     (ObjectReduction::Mean, count) => value / float(count),
@@ -297,7 +297,7 @@ impl<'a> ObjectTarget<'a> {
         Table {
             reduction: self.reduction,
             columns: self.columns,
-            cells: vec![Reduced::default(); self.objects.len().saturating_mul(self.columns)],
+            cells: vec![Accumulator::default(); self.objects.len().saturating_mul(self.columns)],
         }
     }
 

@@ -72,7 +72,7 @@ impl Arrays {
 /// Encodes nodes and cells. All cells of a shard must be among them.
 pub fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key, Bytes)>, Failure> {
     let objects = unencoded(arrays, outputs)?.into_iter();
-    objects.map(Unencoded::encode).collect()
+    objects.map(EncodeJob::encode).collect()
 }
 
 /// Encodes nodes and cells as [`encoded`], on all cores.
@@ -82,21 +82,21 @@ pub fn encoded_on_all_cores(
 ) -> Result<Vec<(Key, Bytes)>, Failure> {
     let objects: Vec<_> = unencoded(arrays, outputs)?
         .into_par_iter()
-        .map(Unencoded::encode)
+        .map(EncodeJob::encode)
         .collect();
     // Collecting twice returns the first error regardless of the scheduling of threads.
     objects.into_iter().collect()
 }
 
 /// An object to encode.
-enum Unencoded {
+enum EncodeJob {
     Node(Key, Node),
     Cell(Key, CellArray, Vec<u8>),
     /// Cells of a shard, with their numbers.
     Shard(Key, CellArray, Vec<(u64, Bytes)>),
 }
 
-impl Unencoded {
+impl EncodeJob {
     fn encode(self) -> Result<(Key, Bytes), Failure> {
         let (key, bytes) = match self {
             Self::Node(key, node) => return Ok((key, bytes_of(&node))),
@@ -111,7 +111,7 @@ impl Unencoded {
 }
 
 /// Groups nodes and cells into objects: nodes and single cells in their order, then shards.
-fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Failure> {
+fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<EncodeJob>, Failure> {
     let mut objects = Vec::with_capacity(outputs.len());
     // Arrays of one cell come with their nodes.
     let own = Arrays::of(&outputs)?;
@@ -119,7 +119,7 @@ fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Fa
     for output in outputs {
         match output {
             Output::Node { key, node } => {
-                objects.push(Unencoded::Node(metadata(&key)?, node));
+                objects.push(EncodeJob::Node(metadata(&key)?, node));
             }
             Output::Cell {
                 array,
@@ -135,7 +135,7 @@ fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Fa
                     source,
                 })?;
                 match location {
-                    (key, None) => objects.push(Unencoded::Cell(key, cells, payload)),
+                    (key, None) => objects.push(EncodeJob::Cell(key, cells, payload)),
                     (key, Some(number)) => {
                         let shard = shards.entry(key);
                         let (_, cells) = shard.or_insert_with(|| (cells, Vec::new()));
@@ -146,7 +146,7 @@ fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Fa
         }
     }
     let shards = shards.into_iter();
-    objects.extend(shards.map(|(key, (array, cells))| Unencoded::Shard(key, array, cells)));
+    objects.extend(shards.map(|(key, (array, cells))| EncodeJob::Shard(key, array, cells)));
     Ok(objects)
 }
 

@@ -12,7 +12,7 @@ use crate::display::{count_noun, len_u64};
 const MAX_GROUPS: u64 = 1 << 20;
 
 /// A description, and the data that it lacks.
-pub(super) struct Described {
+pub(super) struct ResultDescription {
     pub(super) description: StoreDescription,
     /// Data of the store that the file does not hold, one line each.
     pub(super) left_out: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Described {
     keep_going: bool,
 }
 
-impl Described {
+impl ResultDescription {
     /// Creates a description from the root of a store.
     pub(super) fn new(dataset: &Dataset, query: &Query) -> Self {
         let root = dataset.root();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use zvf::{Column, ColumnValues, Dataset, NumericColumn, Query, QueryResult};
 
-use super::{QueryOutput, description::Described};
+use super::{QueryOutput, description::ResultDescription};
 use zvf_files::{self, FileError, FileFormat, LosslessTarget, OutputFile};
 
 /// The reason why a result is not in a file.
@@ -57,7 +57,7 @@ pub async fn save(
     }
     let transaction = dataset.transaction();
     let mut result = result(dataset, query).await?;
-    let mut described = Described::new(dataset, query);
+    let mut described = ResultDescription::new(dataset, query);
     described.description.transaction = query.row_ids.then_some(transaction);
     if query.geometry.is_none() {
         if target.format().has_groups() {

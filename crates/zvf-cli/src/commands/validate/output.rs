@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use zvf::{Depth, Finding, Remedy, RepairReport, Rule, Severity, ValidationReport};
 use zvf_validate::rules;
 
-use super::Validated;
+use super::StoreValidation;
 use crate::display::{count_noun, group_digits};
 
 /// Returns all findings as one JSON object.
-pub fn object(validated: Validated<'_>) -> Value {
-    let Validated {
+pub fn object(validated: StoreValidation<'_>) -> Value {
+    let StoreValidation {
         store,
         depth,
         report,
@@ -51,8 +51,8 @@ fn one(finding: &Finding) -> Value {
 }
 
 /// Formats all findings by rule, errors first, with the remedy of each rule.
-pub fn table(validated: Validated<'_>) -> String {
-    let Validated {
+pub fn table(validated: StoreValidation<'_>) -> String {
+    let StoreValidation {
         store,
         depth,
         report,

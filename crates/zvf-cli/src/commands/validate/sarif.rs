@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf::{Finding, Remedy, Severity};
 use zvf_validate::rules;
 
-use super::Validated;
+use super::StoreValidation;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// Page about the tool.
@@ -15,7 +15,7 @@ const INFORMATION: &str = "https://docs.rs/zvf-cli";
 const BASE: &str = "STORE";
 
 /// Returns the log of one run. `base` is the URI of the store, with a final slash.
-pub fn sarif(validated: Validated<'_>, base: &str) -> Value {
+pub fn sarif(validated: StoreValidation<'_>, base: &str) -> Value {
     let report = validated.report;
     let results: Vec<Value> = report.findings.iter().map(result).collect();
     json!({

@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::Output;
 use crate::{
     CellPart, DenseError, Hyperslab, ReadCost,
-    b2nd::{B2nd, B2ndError, index::Entry, place::Stored},
+    b2nd::{B2nd, B2ndError, index::Entry, place::StoredChunk},
     blosc::{BlockContext, BlockStarts, ChunkError, ChunkHeader, Decoder, Special, SpecialKind},
     strided::strides,
 };
@@ -21,7 +21,7 @@ pub(super) struct Worker<'a> {
     /// The selected blocks along each axis.
     axes: Vec<Vec<CellPart>>,
     parts: Vec<CellPart>,
-    needed: Vec<Needed>,
+    needed: Vec<NeededBlock>,
     prefix: Vec<u8>,
     dictionary: Vec<u8>,
     run: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct Worker<'a> {
 /// A selected block: its number, its row-major rank among the selected blocks, and its byte range
 /// in the chunk.
 #[derive(Clone, Copy)]
-struct Needed {
+struct NeededBlock {
     block: u32,
     rank: usize,
     start: u64,
@@ -42,10 +42,10 @@ struct Needed {
 }
 
 /// A chunk with a parsed header.
-struct Open<'a> {
+struct OpenChunk<'a> {
     number: u64,
     header: ChunkHeader,
-    stored: Stored<'a>,
+    stored: StoredChunk<'a>,
     dictionary: Range<u64>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Worker<'a> {
             let value = self.value(&open, kind, &mut buffer)?;
             return fill(kind, value).map_err(broken);
         }
-        let Open { header, stored, .. } = &open;
+        let OpenChunk { header, stored, .. } = &open;
         self.allocate_buffers(&open)?;
         let mut context = BlockContext {
             typesize: array.facts.typesize,
@@ -179,7 +179,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Reads the header and the block starts of a chunk in one request.
-    fn open(&mut self, number: u64, at: u64) -> Result<Open<'a>, DenseError> {
+    fn open(&mut self, number: u64, at: u64) -> Result<OpenChunk<'a>, DenseError> {
         let array = self.array;
         let facts = &array.facts;
         let broken = |error| array.broken(number, error);
@@ -216,7 +216,7 @@ impl<'a> Worker<'a> {
             self.plan.bytes_read = self.plan.bytes_read.saturating_add(4);
             dictionary = position(span.start)..position(span.end);
         }
-        Ok(Open {
+        Ok(OpenChunk {
             number,
             header,
             stored,
@@ -227,7 +227,7 @@ impl<'a> Worker<'a> {
     /// Locates and counts the selected blocks, and sorts them by stored position.
     fn find(
         &mut self,
-        open: &Open<'_>,
+        open: &OpenChunk<'_>,
         parts: &[CellPart],
         selection: &Hyperslab,
     ) -> Result<(), DenseError> {
@@ -252,7 +252,7 @@ impl<'a> Worker<'a> {
             let span = self.blocks.span(&open.header, block);
             let broken = || self.array.broken(open.number, ChunkError::Block(block));
             let span = span.ok_or_else(broken)?;
-            self.needed.push(Needed {
+            self.needed.push(NeededBlock {
                 block,
                 rank,
                 start: position(span.start),
@@ -264,7 +264,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn count(&mut self, open: &Open<'_>) {
+    fn count(&mut self, open: &OpenChunk<'_>) {
         let lens = self
             .needed
             .iter()
@@ -285,14 +285,14 @@ impl<'a> Worker<'a> {
 
     fn read_blocks(
         &mut self,
-        open: &Open<'_>,
+        open: &OpenChunk<'_>,
         selection: &Hyperslab,
         output: &mut Output<'_>,
     ) -> Result<(), DenseError> {
         self.allocate_buffers(open)?;
-        let Open { header, stored, .. } = open;
+        let OpenChunk { header, stored, .. } = open;
         let broken = |error| self.array.broken(open.number, error);
-        let lost = |needed: &Needed| broken(ChunkError::Block(needed.block));
+        let lost = |needed: &NeededBlock| broken(ChunkError::Block(needed.block));
         let ranges = selection.axes();
         let span = open.dictionary.clone();
         let mut context = BlockContext {
@@ -354,7 +354,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Allocates the block buffers within the budget.
-    fn allocate_buffers(&mut self, open: &Open<'_>) -> Result<(), DenseError> {
+    fn allocate_buffers(&mut self, open: &OpenChunk<'_>) -> Result<(), DenseError> {
         if open.header.is_raw() {
             return Ok(());
         }
@@ -376,7 +376,7 @@ impl<'a> Worker<'a> {
     /// Returns the repeated value of a special chunk; empty if the kind implies it.
     fn value<'b>(
         &self,
-        open: &'b Open<'_>,
+        open: &'b OpenChunk<'_>,
         kind: SpecialKind,
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], DenseError> {
@@ -421,7 +421,7 @@ fn pick(axes: &[Vec<CellPart>], mut rank: usize, parts: &mut Vec<CellPart>) {
 
 /// Takes adjacent blocks to read together, and returns their range. A range exceeds `max` bytes
 /// only if it is a single block.
-fn next_run<'a>(rest: &mut &'a [Needed], max: u64) -> Option<(Range<u64>, &'a [Needed])> {
+fn next_run<'a>(rest: &mut &'a [NeededBlock], max: u64) -> Option<(Range<u64>, &'a [NeededBlock])> {
     let first = rest.first()?;
     let mut span = first.start..first.end;
     let mut count = 0;

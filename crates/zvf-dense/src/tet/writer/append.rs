@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-use super::{Compression, DatasetSpec, Encoded, TetWriter, WriteOptions, crc};
+use super::{Compression, DatasetSpec, EncodedTile, TetWriter, WriteOptions, crc};
 use crate::{
     DenseArray, DenseError, FileSource,
     error::TetError,
-    tet::{TetFile, TetOptions, array::Stored},
+    tet::{TetFile, TetOptions, array::StoredTile},
 };
 
 impl TetWriter {
@@ -73,7 +73,7 @@ impl TetWriter {
         };
         let chunks = array.grid().chunk_count().unwrap_or(u64::MAX);
         for number in 0..chunks {
-            let Stored {
+            let StoredTile {
                 bytes,
                 raw_len,
                 is_zstd,
@@ -86,7 +86,7 @@ impl TetWriter {
                     coordinate,
                 }));
             }
-            let encoded = Encoded {
+            let encoded = EncodedTile {
                 bytes: bytes.into_owned(),
                 raw_len,
                 is_zstd,

@@ -21,7 +21,7 @@ use crate::{
     geometry::Mode,
     resolve::{
         area::Area,
-        query::{Allowed, LevelQuery},
+        query::{ChunkRestriction, LevelQuery},
     },
 };
 
@@ -131,7 +131,7 @@ impl LinksPlan {
         &self,
         context: ExecContext<'_>,
         records: &[LinkRecords],
-        allowed: &Allowed,
+        allowed: &ChunkRestriction,
         graph: &mut LinkGraph,
     ) -> Result<(), QueryError> {
         let (query, schema) = (context.query, &*self.scan.schema);

@@ -4,12 +4,12 @@ use zvf_catalog::{Damage, Diagnostics, LinkRecords};
 use zvf_model::grid::ChunkCoord;
 
 use super::row_map::{ChunkRows, MappedRow, RowMap};
-use crate::{error::QueryError, exec::links::NumberedLinks, resolve::query::Allowed};
+use crate::{error::QueryError, exec::links::NumberedLinks, resolve::query::ChunkRestriction};
 
 /// The inputs of numbering the links of a whole level.
 pub(super) struct Numbering<'a> {
     pub(super) map: &'a RowMap,
-    pub(super) allowed: &'a Allowed,
+    pub(super) allowed: &'a ChunkRestriction,
     /// The chunks of the level, in order.
     pub(super) chunks: &'a [ChunkCoord],
     /// Reports the first ends of all links.

@@ -14,11 +14,11 @@ use crate::{
     geometry::{Mode, Primitive},
     predicate::{Scope, Truth},
     query::Clip,
-    resolve::query::{Allowed, LevelQuery},
+    resolve::query::{ChunkRestriction, LevelQuery},
 };
 
 /// The selected links of a cell.
-struct Stored {
+struct SelectedCell {
     links: LinkRun,
     /// First ends of all links that are in memory, of skeletons.
     children: Vec<SelectedEnd>,
@@ -102,16 +102,16 @@ impl LevelQuery<'_> {
         scan: &LinkScan,
         (cell, read): (usize, &LinkRecords),
         graph: &LinkGraph,
-        allowed: &Allowed,
+        allowed: &ChunkRestriction,
         diagnostics: &Diagnostics,
-    ) -> Result<Stored, QueryError> {
+    ) -> Result<SelectedCell, QueryError> {
         let passes = self.links_pass(scan, read)?;
         let slots: Vec<EndChunk<'_>> = graph.numbers(read).into_iter().map(slot(graph)).collect();
         let chunk = match slots.as_slice() {
             [EndChunk::Read(number, _)] => Some(*number),
             _ => None,
         };
-        let mut stored = Stored {
+        let mut stored = SelectedCell {
             links: LinkRun::of_cell(cell, read.width, chunk),
             children: Vec::new(),
         };

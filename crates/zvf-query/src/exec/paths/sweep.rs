@@ -7,7 +7,7 @@
 
 use zvf_catalog::{CatalogError, RequestedRows, Schema};
 
-use super::{Emitted, PathGroups, load::of_fragments};
+use super::{EmitProgress, PathGroups, load::of_fragments};
 use crate::{
     batch::loaded::LoadedChunks,
     error::QueryError,
@@ -28,7 +28,7 @@ impl PathGroups<'_> {
     pub(super) async fn sweep(
         &self,
         max_chunks: usize,
-        mut emitted: Emitted,
+        mut emitted: EmitProgress,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let (query, work) = (self.work.context.query, self.work);

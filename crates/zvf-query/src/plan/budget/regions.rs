@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use zvf_model::{grid::ChunkCoord, level::LevelId, root::RootMetadata};
 
 use super::{
-    Counted,
+    CountsByLevel,
     count::Count,
     refine::{Region, refine},
 };
@@ -26,7 +26,7 @@ pub(super) struct Regions<'c> {
     extent: Vec<u64>,
     /// Size of a chunk of each level, in the same unit.
     scales: BTreeMap<LevelId, Vec<u64>>,
-    counted: &'c Counted,
+    counted: &'c CountsByLevel,
 }
 
 impl Session<'_> {
@@ -36,7 +36,7 @@ impl Session<'_> {
         &self,
         coarse: &[LevelId],
         fine: &[LevelId],
-        counted: &'c Counted,
+        counted: &'c CountsByLevel,
     ) -> Result<Option<Regions<'c>>, QueryError> {
         let mut extent = vec![1_u64; self.catalog.root.axes.len()];
         let mut scales = BTreeMap::new();

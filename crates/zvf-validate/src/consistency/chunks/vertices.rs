@@ -25,7 +25,7 @@ pub(crate) struct VertexSpace<'a> {
 
 /// Counts of misplaced vertices, each with the first row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Misplaced {
+pub(crate) struct MisplacedCounts {
     pub(crate) not_finite: Count,
     pub(crate) elsewhere: Count,
     pub(crate) out_of_bounds: Count,
@@ -69,7 +69,7 @@ impl VertexSpace<'_> {
         chunk: &ChunkCoord,
         bytes: &[u8],
         index: Option<&FragmentIndex<'_>>,
-    ) -> Misplaced {
+    ) -> MisplacedCounts {
         let coords = chunk.spatial(self.axes()).unwrap_or_default();
         let little = self.dtype.order() == ByteOrder::Little;
         let all_in_place = match self.dtype.kind() {
@@ -78,7 +78,7 @@ impl VertexSpace<'_> {
             _ => false,
         };
         if all_in_place {
-            Misplaced::default()
+            MisplacedCounts::default()
         } else {
             self.each(coords, bytes, index)
         }
@@ -216,8 +216,13 @@ impl VertexSpace<'_> {
     }
 
     /// Tests each vertex exactly.
-    fn each(&self, coords: &[i64], bytes: &[u8], index: Option<&FragmentIndex<'_>>) -> Misplaced {
-        let mut misplaced = Misplaced::default();
+    fn each(
+        &self,
+        coords: &[i64],
+        bytes: &[u8],
+        index: Option<&FragmentIndex<'_>>,
+    ) -> MisplacedCounts {
+        let mut misplaced = MisplacedCounts::default();
         let columns = u32::try_from(self.axes()).ok().and_then(NonZeroU32::new);
         let rows = columns.and_then(|axes| NumericRows::parse(bytes, self.dtype, axes).ok());
         let Some(rows) = rows else {

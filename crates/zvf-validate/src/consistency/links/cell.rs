@@ -99,7 +99,7 @@ impl Violations {
 pub(super) struct CheckedLinks {
     links: CellLinks,
     /// The chunks at the ends of links. Only a share lists them.
-    reached: Vec<Reached>,
+    reached: Vec<EndChunk>,
     /// Number of bytes of the values of each attribute, or `None` if they cannot be read.
     values: Vec<Option<u64>>,
 }
@@ -118,7 +118,7 @@ enum CellLinks {
 
 /// A chunk at the end of links of a cell.
 #[derive(Debug, PartialEq, Eq)]
-struct Reached {
+struct EndChunk {
     coords: Vec<i64>,
     /// The chunk belongs to the level at the other ends.
     is_target: bool,
@@ -126,7 +126,7 @@ struct Reached {
     row: Option<u64>,
 }
 
-impl Reached {
+impl EndChunk {
     fn none(coords: &[i64], is_target: bool) -> Self {
         Self {
             coords: coords.to_vec(),
@@ -137,7 +137,7 @@ impl Reached {
 }
 
 /// Notes the rows at the ends of a link.
-fn reach(reached: &mut [Reached], ends: &[(End, u64)]) {
+fn reach(reached: &mut [EndChunk], ends: &[(End, u64)]) {
     for (end, row) in ends {
         if let Some(reached) = reached.get_mut(end.place) {
             reached.row = reached.row.max(Some(*row));
@@ -167,7 +167,7 @@ impl ChunkOutcome for CheckedLinks {
                 return None;
             };
             let coords = coords.as_array()?.iter().map(Value::as_i64);
-            Some(Reached {
+            Some(EndChunk {
                 coords: coords.collect::<Option<_>>()?,
                 is_target: is_target.as_bool()?,
                 row: Some(row.as_u64()?),
@@ -291,7 +291,7 @@ impl<'a, 'c> PartChecks<'a, 'c> {
         let mut no_order = Violations::default();
         let mut sum = 0_u128;
         let is_share = context.is_share();
-        let reached: RefCell<Vec<Reached>> = RefCell::default();
+        let reached: RefCell<Vec<EndChunk>> = RefCell::default();
         let resolve = |coords: &[i64], is_target: bool| {
             let is_target = is_target && !is_intra;
             let places = if is_target { self.target } else { self.own };
@@ -304,7 +304,7 @@ impl<'a, 'c> PartChecks<'a, 'c> {
             let mut reached = reached.borrow_mut();
             let place = reached.len();
             if is_share {
-                reached.push(Reached::none(coords, is_target));
+                reached.push(EndChunk::none(coords, is_target));
             }
             End::new(coords, limit, place)
         };

@@ -9,7 +9,7 @@ use zvf_files::{
 
 use super::SaveError;
 use crate::{
-    commands::query::{QueryOutput, ResultCounts, description::Described},
+    commands::query::{QueryOutput, ResultCounts, description::ResultDescription},
     display::len_u64,
 };
 
@@ -24,7 +24,7 @@ pub(super) async fn write(
     is_strict: bool,
     report: &mut QueryOutput,
 ) -> Result<(), SaveError> {
-    let mut described = Described::new(dataset, query);
+    let mut described = ResultDescription::new(dataset, query);
     if query.geometry.is_none() {
         described.read_headers(dataset).await?;
     }
