@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Number of damages of each sort that are tried on a store, evenly spread.
-const CASES_PER_STORE: u64 = 24;
+const CASES_PER_STORE: u64 = 12;
 
 /// Part of refusals of an editor that are no fault of the store: cells are decoded without the parameters
 /// of their encoder.

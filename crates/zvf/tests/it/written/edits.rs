@@ -250,7 +250,7 @@ fn with_ids(mut geometry: Geometry, case: &Case, next: i64) -> Geometry {
 }
 
 fn check_all(kind: GeometryKind) {
-    for seed in 0..zvf_testkit::sample::cases(20) {
+    for seed in 0..zvf_testkit::sample::cases(10) {
         check(seed, kind);
     }
 }

@@ -748,12 +748,12 @@ fn tasks_store_links_as_one_process() {
         GeometryKind::Graphs,
         GeometryKind::Mesh,
     ] {
-        for seed in 0..zvf_testkit::sample::cases(5) {
+        for seed in 0..zvf_testkit::sample::cases(2) {
             checked += usize::from(check_linked(seed, kind, Profile::V09, Stored::All));
             checked += usize::from(check_linked(seed, kind, Profile::V08, Stored::All));
         }
     }
-    assert!(checked > 10, "{checked}");
+    assert!(checked > 4, "{checked}");
 }
 
 /// A source that counts its passes.

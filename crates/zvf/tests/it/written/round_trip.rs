@@ -51,7 +51,7 @@ pub(super) fn compare(expected: &Content, found: &Content, about: &str) {
 
 fn check_all(profile: Profile) {
     for kind in GeometryKind::ALL {
-        for seed in 0..zvf_testkit::sample::cases(60) {
+        for seed in 0..zvf_testkit::sample::cases(30) {
             check(seed, kind, profile);
         }
     }
