@@ -11,22 +11,47 @@ from . import _zvf
 from ._dataset import Dataset
 from ._dataset import open as open_store
 from ._options import OpenOptions, PrecomputedOptions, ValidateOptions, plain
+from ._raw import RawPlan, RawPlanFile
 from ._reports import PrecomputedReport, Validation, findings
 
 
-class _PlanFile:
-    """Work divided into tasks, whose plan is a file from the start."""
+class Tasks:
+    """Work divided into tasks."""
 
     __slots__ = ("_address", "_described", "_options", "_raw")
 
-    _is_export: ClassVar[bool]
+    _raw: _zvf.TaskPlan | _zvf.PlanFile
+    _described: RawPlan | RawPlanFile
 
-    def __init__(
-        self,
-        raw: _zvf.PlanFile,
-        address: str,
-        options: Mapping[str, Any],
-    ) -> None:
+    @property
+    def store(self) -> str:
+        """The address of the store."""
+        return self._described["store"]
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks, of this phase if there are several."""
+        return self._described["tasks"]
+
+    def run(self, task: int, /) -> bool:
+        """Run a task, counted from 0. Returns whether there was something to do."""
+        return self._raw.run(task)
+
+    def missing(self) -> list[int]:
+        """Return the tasks that are not done."""
+        return self._raw.missing()
+
+
+class _PlanFile(Tasks):
+    """Work divided into tasks, whose plan is a file from the start."""
+
+    __slots__ = ()
+
+    _is_export: ClassVar[bool]
+    _raw: _zvf.PlanFile
+    _described: RawPlanFile
+
+    def __init__(self, raw: _zvf.PlanFile, address: str, options: Mapping[str, Any]) -> None:
         self._raw = raw
         self._address = address
         # The plan says whether requests for the store are signed. Those for the plan are.
@@ -42,24 +67,6 @@ class _PlanFile:
         """Read a plan of this kind, which Python or `zvf task plan` wrote."""
         full = absolute(address)
         return cls(_zvf.PlanFile(cls._is_export, full, plain(options)), full, options)
-
-    @property
-    def store(self) -> str:
-        """The address of the store."""
-        return self._described["store"]
-
-    @property
-    def tasks(self) -> int:
-        """The number of tasks."""
-        return self._described["tasks"]
-
-    def run(self, task: int, /) -> bool:
-        """Run a task, counted from 0. Returns whether there was something to do."""
-        return self._raw.run(task)
-
-    def missing(self) -> list[int]:
-        """Return the tasks that are not done."""
-        return self._raw.missing()
 
     def _committed(self) -> dict[str, Any]:
         self._raw = self._raw.commit()

@@ -36,7 +36,7 @@ class RawPlan(TypedDict):
     store: str
     level: int | None
     tasks: int
-    report: dict[str, Any] | None
+    committed: dict[str, Any] | None
 
 
 class RawPlanFile(TypedDict):

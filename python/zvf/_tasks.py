@@ -21,7 +21,8 @@ from ._options import (
     plain,
     sampling,
 )
-from ._plan_files import absolute
+from ._plan_files import Tasks, absolute
+from ._raw import RawPlan
 from ._result import Result
 from ._tables import arrays_of, is_table
 
@@ -31,7 +32,7 @@ LINKED = ("skeletons", "graphs", "mesh")
 OPENING = tuple(name for name in OpenOptions.__annotations__ if name != "node_copy")
 
 
-class TaskPlan:
+class TaskPlan(Tasks):
     """Work on a store, divided into tasks that run in any order, in any process, on any machine.
 
     `plan_create`, `plan_shares`, `plan_pyramid`, `plan_sample`, `plan_migrate` and `read_plan` make
@@ -47,7 +48,10 @@ class TaskPlan:
     ([], 1)
     """
 
-    __slots__ = ("_address", "_axes", "_described", "_kind", "_options", "_raw")
+    __slots__ = ("_axes", "_kind")
+
+    _raw: _zvf.TaskPlan
+    _described: RawPlan
 
     def __init__(
         self,
@@ -80,24 +84,14 @@ class TaskPlan:
         return self._described["phase"]
 
     @property
-    def store(self) -> str:
-        """The address of the store."""
-        return self._described["store"]
-
-    @property
     def level(self) -> int | None:
         """The level that is built; `None` for a new store."""
         return self._described["level"]
 
     @property
-    def tasks(self) -> int:
-        """The number of tasks of the phase. 0 in a plan of a level means that all levels exist."""
-        return self._described["tasks"]
-
-    @property
     def report(self) -> dict[str, Any] | None:
         """The counts that `commit` returned; `None` before it."""
-        return self._described["report"]
+        return self._described["committed"]
 
     def write(self, address: str | os.PathLike[str], /) -> None:
         """Write the plan to a file or an object, for `zvf task run` and `read_plan`. `advance` and
@@ -170,14 +164,6 @@ class TaskPlan:
             raise TypeError(f"a table has no links; fill {kind} from dictionaries of arrays or files")
         return geometry(arrays_of(batch, self._axes, kind in PATHS))
 
-    def run(self, task: int, /) -> bool:
-        """Run a task of the phase, counted from 0. Returns whether there was something to do."""
-        return self._raw.run(task)
-
-    def missing(self) -> list[int]:
-        """Return the tasks of the phase that are not done."""
-        return self._raw.missing()
-
     def advance(self, shares: Iterable[int] | None = None, /) -> TaskPlan:
         """Return the plan of the next phase, after all tasks of this one. May be repeated.
 
@@ -199,7 +185,7 @@ class TaskPlan:
         if self.report is None or self._address is not None:
             self._raw = self._raw.commit(self._address)
             self._described = self._raw.describe()
-        return self._described["report"] or {}
+        return self.report or {}
 
     def discard(self) -> None:
         """Delete everything that the tasks have written, and the reservation of a new store."""

@@ -90,6 +90,24 @@ impl From<&str> for Json {
     }
 }
 
+/// Reads a member of a JSON object as a type: a number, text, a list, a map. Returns `None` if it is
+/// missing or of another type. A null is the `None` of an [`Option`].
+///
+/// ```
+/// use zvf_model::json::{Json, member};
+///
+/// let plan: Json = r#"{"tasks": 16, "axes": ["x", "y"], "limit": null}"#.parse()?;
+/// assert_eq!(member(plan.as_ref(), "tasks"), Some(16_u32));
+/// assert_eq!(member(plan.as_ref(), "axes"), Some(vec!["x", "y"]));
+/// assert_eq!(member::<Option<u64>>(plan.as_ref(), "limit"), Some(None));
+/// assert_eq!(member::<Option<u64>>(plan.as_ref(), "depth"), None);
+/// assert_eq!(member::<u32>(plan.as_ref(), "axes"), None);
+/// # Ok::<(), zvf_model::json::JsonError>(())
+/// ```
+pub fn member<'a, T: Deserialize<'a>>(object: &'a Value, name: &str) -> Option<T> {
+    T::deserialize(object.get(name)?).ok()
+}
+
 /// Headers of source files: a JSON object for each format, which a store keeps for the writers of
 /// that format.
 ///

@@ -421,3 +421,30 @@ fn operators<'py>(py: Python<'py>, operators: &[OperatorReport]) -> PyResult<Bou
 fn texts(items: &[impl ToString]) -> Vec<String> {
     items.iter().map(ToString::to_string).collect()
 }
+
+/// Divides a query.
+#[pyfunction]
+pub(crate) fn partitions<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    parts: usize,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyList>> {
+    let query = query::query(keywords)?;
+    let dataset = dataset.get().current();
+    let found = engine::run(py, dataset.partitions(&query, parts))?;
+    let list = PyList::empty(py);
+    for part in found {
+        let row = PyDict::new(py);
+        row.set_item("text", part.to_string())?;
+        row.set_item("rows", part.rows)?;
+        row.set_item("bytes", part.bytes)?;
+        let bounds = part.bounds.as_ref();
+        row.set_item(
+            "bounds",
+            bounds.map(|one| (one.lo().to_vec(), one.hi().to_vec())),
+        )?;
+        list.append(row)?;
+    }
+    Ok(list)
+}

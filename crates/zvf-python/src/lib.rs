@@ -91,7 +91,7 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan_file::PyPlanFile>()?;
     module.add_function(wrap_pyfunction!(plan_file::plan_validation, module)?)?;
     module.add_function(wrap_pyfunction!(plan_file::plan_export, module)?)?;
-    module.add_function(wrap_pyfunction!(plan::partitions, module)?)?;
+    module.add_function(wrap_pyfunction!(dataset::partitions, module)?)?;
     module.add_function(wrap_pyfunction!(dense::open_dense, module)?)?;
     module.add_function(wrap_pyfunction!(files::save_result, module)?)?;
     module.add_function(wrap_pyfunction!(files::export_precomputed, module)?)?;

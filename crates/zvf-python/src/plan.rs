@@ -1,15 +1,11 @@
-//! Plans of tasks for clusters, and parts of queries.
+//! Plans of tasks for clusters.
 
-use std::{error::Error as StdError, path::PathBuf, vec};
+use std::path::PathBuf;
 
-use pyo3::{
-    exceptions::PyValueError,
-    prelude::*,
-    types::{PyDict, PyList},
-};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
-    CreateOptions, Geometry, GeometrySource, LinkNumbering, NumericColumn, OpenOptions, TaskPlan,
-    TaskPlanError, TaskPlanOptions, ValidationPlan, numeric::Kind,
+    CreateOptions, Error, GeometryBatches, LinkNumbering, OpenOptions, TaskPlan, TaskPlanError,
+    TaskPlanOptions, ValidationPlan,
 };
 use zvf_files::FileReadOptions;
 use zvf_serve::ExportPlan;
@@ -22,7 +18,7 @@ use crate::{
     errors::{IntoException, exception, unusable},
     options::{Keywords, from_json},
     progress::ProgressCallback,
-    query, sample,
+    sample,
     store::migrate_options,
 };
 
@@ -50,17 +46,8 @@ impl PyTaskPlan {
         self.plan.to_json().to_string()
     }
 
-    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let found = PyDict::new(py);
-        found.set_item("job", self.plan.kind().name())?;
-        found.set_item("phase", self.plan.phase().name())?;
-        found.set_item("store", self.plan.store())?;
-        found.set_item("level", self.plan.level())?;
-        found.set_item("tasks", self.plan.tasks())?;
-        let report = self.plan.report();
-        let shown = report.map(|report| from_json(py, report.as_ref()));
-        found.set_item("report", shown.transpose()?)?;
-        Ok(found)
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_json(py, self.plan.to_json().as_ref())
     }
 
     fn write(&self, py: Python<'_>, address: &str) -> PyResult<()> {
@@ -75,18 +62,13 @@ impl PyTaskPlan {
         batches: Vec<Bound<'_, PyDict>>,
         numbers_input: bool,
     ) -> PyResult<bool> {
-        let batches: Vec<Geometry> = batches
-            .into_iter()
-            .map(|batch| geometry(&batch))
-            .collect::<PyResult<_>>()?;
-        let mut source = ShareBatches {
-            batches: batches.into_iter(),
-            numbering: if numbers_input {
-                LinkNumbering::Input
-            } else {
-                LinkNumbering::Batch
-            },
+        let made = batches.into_iter().map(|batch| geometry(&batch));
+        let numbering = if numbers_input {
+            LinkNumbering::Input
+        } else {
+            LinkNumbering::Batch
         };
+        let mut source = GeometryBatches::new(made.collect::<PyResult<_>>()?, numbering);
         engine::run(py, self.plan.fill(share, &mut source, &self.open))
     }
 
@@ -123,32 +105,27 @@ impl PyTaskPlan {
 
     #[expect(clippy::needless_pass_by_value, reason = "extracted from a list")]
     fn advance(&self, py: Python<'_>, shares: Option<Vec<usize>>) -> PyResult<Self> {
-        let plan = engine::run(py, async {
+        let next = async {
             match &shares {
                 None => self.plan.advance(&self.open).await,
                 Some(shares) => self.plan.advance_with(shares, &self.open).await,
             }
-        })?;
-        let open = self.open.clone();
-        Ok(Self { plan, open })
+        };
+        Self::planned(py, &self.open, next)
     }
 
     /// Publishes the result. A plan with an address is kept there, with the report.
     fn commit(&self, py: Python<'_>, address: Option<&str>) -> PyResult<Self> {
-        let open = self.open.clone();
-        let work = async {
-            match address {
-                Some(address) => TaskPlan::commit(address, &open).await,
-                None => {
-                    let plan = self.plan.commit_in_memory(&open).await?;
-                    plan.clean(&open).await?;
-                    Ok(plan)
-                }
-            }
+        let open = &self.open;
+        let committed = async {
+            let Some(address) = address else {
+                let plan = self.plan.commit_in_memory(open).await?;
+                plan.clean(open).await?;
+                return Ok(plan);
+            };
+            TaskPlan::commit(address, open).await
         };
-        let plan = engine::run(py, work)?;
-        let open = self.open.clone();
-        Ok(Self { plan, open })
+        Self::planned(py, open, committed)
     }
 
     fn discard(&self, py: Python<'_>) -> PyResult<()> {
@@ -156,27 +133,17 @@ impl PyTaskPlan {
     }
 }
 
-/// Batches of a share.
-struct ShareBatches {
-    batches: vec::IntoIter<Geometry>,
-    numbering: LinkNumbering,
-}
-
-impl GeometrySource for ShareBatches {
-    fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn StdError + Send + Sync>> {
-        Ok(self.batches.next())
-    }
-
-    fn rewind(&mut self) -> Result<(), Box<dyn StdError + Send + Sync>> {
-        Err("a share is read once".into())
-    }
-
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::new(Kind::Float32, 1))
-    }
-
-    fn link_numbering(&self) -> LinkNumbering {
-        self.numbering
+impl PyTaskPlan {
+    /// Runs a future that returns a plan for a store with these options.
+    fn planned(
+        py: Python<'_>,
+        open: &OpenOptions,
+        planned: impl Future<Output = Result<TaskPlan, Error>> + Send,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            plan: engine::run(py, planned)?,
+            open: open.clone(),
+        })
     }
 }
 
@@ -228,16 +195,17 @@ pub(crate) fn tasks(given: &mut Keywords<'_>) -> PyResult<Option<usize>> {
 /// Returns the exception for an address without a plan of the expected work.
 pub(crate) fn other_work(py: Python<'_>, address: &str, open: &OpenOptions) -> PyErr {
     let find = || async {
-        Ok(if ValidationPlan::find(address, open).await?.is_some() {
-            ("validate", "zvf.ValidationPlan.read")
-        } else if let Ok(Some(_)) = ExportPlan::find(address, open).await {
-            ("export precomputed", "zvf.ExportPlan.read")
-        } else {
-            let plan = TaskPlan::read(address, open).await?;
-            (plan.kind().name(), "zvf.read_plan")
-        })
+        Ok(
+            if let Some(plan) = ValidationPlan::find(address, open).await? {
+                (plan.job(), "zvf.ValidationPlan.read")
+            } else if let Ok(Some(plan)) = ExportPlan::find(address, open).await {
+                (plan.job(), "zvf.ExportPlan.read")
+            } else {
+                (TaskPlan::read(address, open).await?.job(), "zvf.read_plan")
+            },
+        )
     };
-    match engine::run_with_progress::<_, zvf::Error, _>(py, find, &ProgressCallback::default()) {
+    match engine::run_with_progress::<_, Error, _>(py, find, &ProgressCallback::default()) {
         Ok((job, reader)) => {
             let text = format!("{address} is a plan of the job `{job}`; read it with `{reader}`");
             exception(py, "InputError", &text, None, None)
@@ -264,9 +232,7 @@ pub(crate) fn plan_create(
     let tasks = task_options(&mut given)?;
     given.finish()?;
     let planned = zvf::plan_create(address, reader.as_mut(), design, &options, &tasks);
-    let plan = engine::run(py, planned)?;
-    let open = options.open;
-    Ok(PyTaskPlan { plan, open })
+    PyTaskPlan::planned(py, &options.open, planned)
 }
 
 /// Plans the creation of a store from shares of input.
@@ -286,9 +252,7 @@ pub(crate) fn plan_shares(
     given.finish()?;
     let tables = geometry(tables)?;
     let planned = zvf::plan_shares(address, shares, design, &tables, &options, &tasks);
-    let plan = engine::run(py, planned)?;
-    let open = options.open;
-    Ok(PyTaskPlan { plan, open })
+    PyTaskPlan::planned(py, &options.open, planned)
 }
 
 /// Plans the first level that does not exist.
@@ -302,11 +266,9 @@ pub(crate) fn plan_pyramid(
     let mut options = pyramid_options(&mut given)?;
     let tasks = task_options(&mut given)?;
     given.finish()?;
-    let dataset = dataset.get();
-    let open = dataset.options().clone();
-    options.open = open.clone();
-    let plan = engine::run(py, zvf::plan_pyramid(dataset.address(), &options, &tasks))?;
-    Ok(PyTaskPlan { plan, open })
+    options.open = dataset.get().options().clone();
+    let planned = zvf::plan_pyramid(dataset.get().address(), &options, &tasks);
+    PyTaskPlan::planned(py, &options.open, planned)
 }
 
 /// Plans an attribute that is sampled from the file of a volume.
@@ -319,10 +281,10 @@ pub(crate) fn plan_sample(
 ) -> PyResult<PyTaskPlan> {
     let mut given = Keywords::new(keywords)?;
     let tasks = task_options(&mut given)?;
-    let dataset = dataset.get();
-    let plan = sample::plan(py, dataset, volume, given, &tasks)?;
-    let open = dataset.options().clone();
-    Ok(PyTaskPlan { plan, open })
+    Ok(PyTaskPlan {
+        plan: sample::plan(py, dataset.get(), volume, given, &tasks)?,
+        open: dataset.get().options().clone(),
+    })
 }
 
 /// Plans the migration of a store.
@@ -338,9 +300,8 @@ pub(crate) fn plan_migrate(
     let tasks = task_options(&mut given)?;
     given.finish()?;
     check_overwrite(options.overwrite)?;
-    let plan = engine::run(py, zvf::plan_migrate(source, target, &options, &tasks))?;
-    let open = options.open;
-    Ok(PyTaskPlan { plan, open })
+    let planned = zvf::plan_migrate(source, target, &options, &tasks);
+    PyTaskPlan::planned(py, &options.open, planned)
 }
 
 /// Reads a plan from a file or an object.
@@ -363,31 +324,4 @@ pub(crate) fn read_plan(
         Some(plan) => Ok(PyTaskPlan { plan, open }),
         None => Err(other_work(py, address, &open)),
     }
-}
-
-/// Divides a query.
-#[pyfunction]
-pub(crate) fn partitions<'py>(
-    py: Python<'py>,
-    dataset: &Bound<'py, PyDataset>,
-    parts: usize,
-    keywords: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyList>> {
-    let query = query::query(keywords)?;
-    let dataset = dataset.get().current();
-    let found = engine::run(py, dataset.partitions(&query, parts))?;
-    let list = PyList::empty(py);
-    for part in found {
-        let row = PyDict::new(py);
-        row.set_item("text", part.to_string())?;
-        row.set_item("rows", part.rows)?;
-        row.set_item("bytes", part.bytes)?;
-        let bounds = part.bounds.as_ref();
-        row.set_item(
-            "bounds",
-            bounds.map(|one| (one.lo().to_vec(), one.hi().to_vec())),
-        )?;
-        list.append(row)?;
-    }
-    Ok(list)
 }

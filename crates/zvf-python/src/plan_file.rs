@@ -132,19 +132,17 @@ pub(crate) fn plan_validation(
     if keywords.contains("limit")? {
         work = work.limit(checks.max_findings_per_rule);
     }
-    let mut planned = TaskPlanOptions::default();
-    planned.tasks = tasks(&mut given)?;
+    let mut options = TaskPlanOptions::default();
+    options.tasks = tasks(&mut given)?;
     // The plan itself is written with signed requests.
     work.anonymous = given.get("anonymous")?.unwrap_or(false);
     let open = open_options(&mut given)?;
     given.finish()?;
-    let plan = engine::run(
-        py,
-        zvf::plan_validation(store, &address, work, &planned, &open),
-    )?;
+    let planned = zvf::plan_validation(store, &address, work, &options, &open);
+    let plan = FilePlan::Validation(engine::run(py, planned)?);
     Ok(PyPlanFile {
         address,
-        plan: FilePlan::Validation(plan),
+        plan,
         open,
     })
 }

@@ -1,10 +1,12 @@
 //! A store as static files for Neuroglancer, in a folder or a bucket.
 
 mod annotations;
+mod complete_export;
 mod meshes;
 mod objects;
 mod output;
 mod plan;
+mod planned_export;
 mod planned_layer;
 mod progress;
 mod report;
@@ -22,13 +24,16 @@ use zvf_precomputed::{PrecomputedError, ShardError};
 
 use crate::{
     layers::{
-        Layer, LayerError, LayerInput, LayerKind, skeletons::coarser, space::ViewerSpace, survey,
+        Layer, LayerError, LayerInput, LayerKind, Report,
+        skeletons::coarser,
+        space::ViewerSpace,
+        survey::{self, StoreSurvey},
     },
     spill::SpillError,
     view::{ServedView, StoreView, store_name, viewer_link, viewer_state},
 };
 use output::ExportOutput;
-use planned_layer::LayerPlanner;
+use planned_layer::{LayerPlanner, PlannedLayer};
 
 pub use plan::{ExportPlan, ExportWork, plan_export};
 
@@ -311,19 +316,10 @@ pub async fn export(
     let kinds = chosen_layers(dataset, options)?;
     let source = source(dataset, options).await?;
     let output = ExportOutput::create(&target, &source).await?;
-    let space = ViewerSpace::of(dataset);
-    let work = Export {
-        reading: LayerInput::new(dataset, options.properties.as_deref(), &space, report),
-        options,
-        output: &output,
-    };
-    let mut notes = space.notes.clone();
-    let survey = survey::survey(&work.reading, &mut notes).await?;
     let mut layers = Vec::new();
     let mut receiver = LayerReceiver::Written(&mut layers);
-    add_layers(&work, kinds, &survey, &mut notes, &mut receiver).await?;
-    let found: Vec<LayerKind> = layers.iter().map(|layer| layer.kind).collect();
-    check_layers(dataset, options, &found, &mut notes)?;
+    let added = add_layers(dataset, kinds, options, &output, report, &mut receiver);
+    let (survey, mut notes) = added.await?;
     notes.dedup();
     // Queries may have followed the store to another state.
     if !is_unchanged(dataset, &source).await? {
@@ -336,7 +332,7 @@ pub async fn export(
             layers,
             lower: survey.lower,
             upper: survey.upper,
-            space,
+            space: ViewerSpace::of(dataset),
         },
         files: files.files,
         bytes: files.bytes,
@@ -426,7 +422,7 @@ impl LayerReceiver<'_, '_> {
         &mut self,
         work: &Export<'_>,
         kind: LayerKind,
-        survey: &survey::StoreSurvey,
+        survey: &StoreSurvey,
         notes: &mut Vec<String>,
     ) -> Result<(), ExportError> {
         match self {
@@ -435,37 +431,57 @@ impl LayerReceiver<'_, '_> {
         }
         Ok(())
     }
+
+    /// Returns the kinds of the layers so far.
+    fn kinds(&self) -> Vec<LayerKind> {
+        match self {
+            Self::Written(layers) => layers.iter().map(|layer| layer.kind).collect(),
+            Self::Planned(planner) => planner.layers.iter().map(PlannedLayer::kind).collect(),
+        }
+    }
 }
 
-/// Passes layers to a receiver, and with skeletons those of the coarser levels.
+/// Passes the layers of a store to a receiver, and with skeletons those of the coarser levels. Returns
+/// the survey of the store, and notes.
 async fn add_layers(
-    work: &Export<'_>,
+    dataset: &Dataset,
     kinds: Vec<LayerKind>,
-    survey: &survey::StoreSurvey,
-    notes: &mut Vec<String>,
+    options: &ExportOptions,
+    output: &ExportOutput,
+    report: &Report<'_>,
     to: &mut LayerReceiver<'_, '_>,
-) -> Result<(), ExportError> {
+) -> Result<(StoreSurvey, Vec<String>), ExportError> {
+    let space = ViewerSpace::of(dataset);
+    let work = &Export {
+        reading: LayerInput::new(dataset, options.properties.as_deref(), &space, report),
+        options,
+        output,
+    };
+    let mut noted = space.notes.clone();
+    let notes = &mut noted;
+    let survey = survey::survey(&work.reading, notes).await?;
     for kind in kinds {
         match kind {
             LayerKind::Annotations if !survey.has_annotations(notes) => {}
             LayerKind::Skeletons => {
-                to.add(work, kind, survey, notes).await?;
-                for (reading, survey) in coarser(&work.reading, survey, notes).await? {
+                to.add(work, kind, &survey, notes).await?;
+                for (reading, survey) in coarser(&work.reading, &survey, notes).await? {
                     let work = Export { reading, ..*work };
                     to.add(&work, kind, &survey, notes).await?;
                 }
             }
-            _ => to.add(work, kind, survey, notes).await?,
+            _ => to.add(work, kind, &survey, notes).await?,
         }
     }
-    Ok(())
+    check_layers(dataset, options, &to.kinds(), notes)?;
+    Ok((survey, noted))
 }
 
 /// Writes a layer, unless an interrupted export has completed it.
 async fn written(
     work: &Export<'_>,
     kind: LayerKind,
-    survey: &survey::StoreSurvey,
+    survey: &StoreSurvey,
     notes: &mut Vec<String>,
 ) -> Result<Option<Layer>, ExportError> {
     let name = kind.folder_of(work.reading.level);

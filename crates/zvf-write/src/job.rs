@@ -60,7 +60,21 @@ impl Job {
 
     /// Reads the description of the job.
     pub async fn description(&self) -> Result<Value, Failure> {
-        let bytes = self.get(DESCRIPTION).await?;
+        self.json(DESCRIPTION).await
+    }
+
+    /// Reads the description of the job and parses it.
+    pub async fn described<T>(
+        &self,
+        parse: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, Failure> {
+        let parsed = parse(&self.description().await?);
+        parsed.ok_or_else(|| self.problem(TaskPlanError::Invalid))
+    }
+
+    /// Reads a file of JSON.
+    pub async fn json(&self, name: &str) -> Result<Value, Failure> {
+        let bytes = self.get(name).await?;
         serde_json::from_slice(&bytes).map_err(|_| self.problem(TaskPlanError::Invalid))
     }
 
@@ -92,6 +106,11 @@ impl Job {
     /// Writes the result of a part.
     pub async fn put_result(&self, part: usize, bytes: Bytes) -> Result<(), Failure> {
         self.put(&result(part), bytes).await
+    }
+
+    /// Reads the result of a part as JSON.
+    pub async fn json_result(&self, part: usize) -> Result<Value, Failure> {
+        self.json(&result(part)).await
     }
 
     /// Reads the result of a part.

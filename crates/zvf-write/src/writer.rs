@@ -25,7 +25,7 @@ use self::{
 };
 
 pub use streamed::run_part;
-pub use streamed::{GeometrySource, create_from_source};
+pub use streamed::{GeometryBatches, GeometrySource, create_from_source};
 pub use streamed::{job, shares};
 
 /// The result of creating a store.

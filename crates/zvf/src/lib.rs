@@ -118,8 +118,8 @@ pub use zvf_write::{
     geometry::IntoGeometry,
     task_runner::TaskRunner,
     writer::{
-        CreateOptions, GeometrySource, PlanCheck, WriteReport, create, create_from_plan,
-        create_from_source,
+        CreateOptions, GeometryBatches, GeometrySource, PlanCheck, WriteReport, create,
+        create_from_plan, create_from_source,
     },
 };
 

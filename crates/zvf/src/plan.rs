@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zvf_dataset::TaskPlanError;
-use zvf_model::json::Json;
+use zvf_model::json::{Json, member};
 use zvf_store::OpenOptions;
 
 use crate::plan_file::{PlanError, PlanFile};
@@ -71,7 +71,10 @@ pub trait Work: Clone + 'static {
     /// Returns whether the member `job` of a file names such work.
     fn has_job(job: &str) -> bool;
 
-    /// Returns the members of the file of a plan beside those of [`Plan`], with `job`.
+    /// Returns the name of the work, the member `job` of the file.
+    fn job(&self) -> &'static str;
+
+    /// Returns the members of the file of a plan beside those of [`Plan`].
     fn to_json(&self) -> Json;
 
     /// Parses the file of a plan.
@@ -195,6 +198,11 @@ impl<W> Plan<W> {
 }
 
 impl<W: Work> Plan<W> {
+    /// Returns the name of the work, such as `create` or `validate`.
+    pub fn job(&self) -> &'static str {
+        self.work.job()
+    }
+
     /// Returns the report of the [commit](Self::commit); `None` before it.
     pub fn report(&self) -> Option<W::Report> {
         self.committed.as_ref().and_then(W::report)
@@ -206,6 +214,7 @@ impl<W: Work> Plan<W> {
             "zvf_task_plan": W::VERSION,
             "store": self.store,
             "id": self.id,
+            "job": self.job(),
             "tasks": self.tasks,
             "committed": self.committed,
         });
@@ -226,7 +235,7 @@ impl<W: Work> Plan<W> {
 
     /// Parses a plan; `None` for the plan of other work.
     fn of_work(json: &Json) -> Result<Option<Self>, TaskPlanError> {
-        match json.as_ref().get("job").and_then(Value::as_str) {
+        match member(json.as_ref(), "job") {
             Some(job) if W::has_job(job) => parse(json).map(Some).ok_or(TaskPlanError::Invalid),
             Some(_) => Ok(None),
             None => Err(TaskPlanError::Invalid),
@@ -313,14 +322,16 @@ impl<W: Work> Plan<W> {
     /// [`TaskPlanError`] when the store or the plan was replaced since the plan was made;
     /// [`Work::Error`] when what the tasks share cannot be read.
     pub async fn status(&self, open: &OpenOptions) -> Result<TaskStatus, W::Error> {
-        let mut missing = Vec::new();
-        if !self.is_committed() {
-            missing = W::missing(self, open).await?;
-        }
+        let is_committed = self.is_committed();
+        let missing = if is_committed {
+            Vec::new()
+        } else {
+            W::missing(self, open).await?
+        };
         Ok(TaskStatus {
             tasks: self.tasks,
             missing,
-            is_committed: self.is_committed(),
+            is_committed,
         })
     }
 
@@ -401,19 +412,19 @@ impl<W: Work> Plan<W> {
 }
 
 fn parse<W: Work>(document: &Json) -> Option<Plan<W>> {
-    let json: &Value = document.as_ref();
-    if json.get("zvf_task_plan")?.as_u64()? != W::VERSION {
-        return None;
-    }
-    let text = |member: &str| json.get(member)?.as_str().map(str::to_owned);
-    let tasks = usize::try_from(json.get("tasks")?.as_u64()?).ok()?;
-    let reported = json.get("committed").filter(|report| !report.is_null());
-    let committed = reported.cloned().map(Json::from);
+    let json = document.as_ref();
+    (member::<u64>(json, "zvf_task_plan")? == W::VERSION).then_some(())?;
+    let committed = member::<Option<Json>>(json, "committed").flatten();
     if let Some(report) = &committed {
         W::report(report)?;
     }
     Some(Plan {
         committed,
-        ..Plan::new(text("store")?, text("id")?, tasks, W::from_json(document)?)
+        ..Plan::new(
+            member(json, "store")?,
+            member(json, "id")?,
+            member(json, "tasks")?,
+            W::from_json(document)?,
+        )
     })
 }

@@ -45,20 +45,17 @@ impl<'a> PlanFile<'a> {
     /// Parses a path or an address.
     pub(crate) fn parse(address: &'a str) -> Result<Self, PlanError> {
         let full = absolute_address(address);
-        let parts =
-            full.rsplit_once(['/', std::path::MAIN_SEPARATOR])
-                .and_then(|(folder, name)| {
-                    let name = Key::parse(name).ok().filter(|name| !name.is_root())?;
-                    let folder = if folder.is_empty() { "/" } else { folder };
-                    Some((folder.to_owned(), name))
-                });
-        let (folder, name) =
-            parts.ok_or_else(|| PlanError::new(address, TaskPlanError::Invalid))?;
-        Ok(Self {
-            address,
-            folder,
-            name,
-        })
+        let parts = full.rsplit_once(['/', std::path::MAIN_SEPARATOR]);
+        let file = parts.and_then(|(folder, name)| {
+            let name = Key::parse(name).ok().filter(|name| !name.is_root())?;
+            let folder = if folder.is_empty() { "/" } else { folder }.to_owned();
+            Some(Self {
+                address,
+                folder,
+                name,
+            })
+        });
+        file.ok_or_else(|| PlanError::new(address, TaskPlanError::Invalid))
     }
 
     /// Opens the folder for writing.
@@ -69,16 +66,16 @@ impl<'a> PlanFile<'a> {
 
     pub(crate) async fn read(&self, open: &OpenOptions) -> Result<Json, PlanError> {
         let store = open.open(&self.folder).map_err(|error| match error {
-            OpenError::NotFound(_) => self.error(PlanCause::Problem(TaskPlanError::Absent)),
+            OpenError::NotFound(_) => PlanError::new(self.address, TaskPlanError::Absent),
             error => self.error(PlanCause::Open(error)),
         })?;
         let found = store
             .read_one(Read::full(self.name.clone()))
             .await
             .map_err(|error| self.error(PlanCause::Read(error)))?;
-        let problem = |problem| self.error(PlanCause::Problem(problem));
-        let bytes = found.ok_or_else(|| problem(TaskPlanError::Absent))?;
-        serde_json::from_slice(&bytes).map_err(|_| problem(TaskPlanError::Invalid))
+        let bytes = found.ok_or_else(|| PlanError::new(self.address, TaskPlanError::Absent))?;
+        let json = serde_json::from_slice(&bytes);
+        json.map_err(|_| PlanError::new(self.address, TaskPlanError::Invalid))
     }
 
     pub(crate) async fn write(&self, json: &Json, open: &OpenOptions) -> Result<(), PlanError> {

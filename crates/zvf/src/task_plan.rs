@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zvf_build::{Design, Geometry};
 use zvf_dataset::{Error, Failure, Location, TaskPlanError, boxed};
 #[cfg(feature = "migrate")]
 use zvf_migrate::{MigrateOptions, tasks as migration};
-use zvf_model::{fetch::BoxFuture, json::Json};
+use zvf_model::json::{Json, member};
 use zvf_pyramid::{PyramidOptions, tasks as level_tasks};
 use zvf_store::{CreateError, OpenOptions, Store, absolute_address};
 use zvf_write::{
@@ -59,12 +59,7 @@ impl TaskKind {
 
     /// Returns whether the work creates a store.
     fn is_creation(self) -> bool {
-        match self {
-            Self::Create => true,
-            Self::Pyramid | Self::Sample => false,
-            #[cfg(feature = "migrate")]
-            Self::Migrate => true,
-        }
+        !matches!(self, Self::Pyramid | Self::Sample)
     }
 }
 
@@ -151,13 +146,10 @@ pub async fn plan_create(
     boxed(async move {
         let address = absolute_address(address);
         let store = Location::from(&address).create(&options.open)?;
-        let count = tasks.count();
+        let (name, count) = (Some(address.as_str()), tasks.count());
         let replaces = tasks.replaces_unfinished;
-        let name = Some(address.as_str());
         let planned = if design.kind.is_linked() {
-            let planned =
-                input::plan_linked(&store, name, source, design, options, count, replaces);
-            planned.await?
+            input::plan_linked(&store, name, source, design, options, count, replaces).await?
         } else {
             creation::plan(&store, &address, source, design, options, count, replaces).await?
         };
@@ -189,28 +181,11 @@ pub async fn plan_create(
 /// `runner`, `progress` and `check` are not used.
 ///
 /// ```
-/// use std::error::Error;
-/// use zvf::{Design, Geometry, GeometryKind, NumericColumn, OpenOptions, TaskPlan, plan_shares};
-///
-/// /// A share of points that another program hands in.
-/// struct Share(Option<Geometry>);
-///
-/// impl zvf::GeometrySource for Share {
-///     fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-///         Ok(self.0.take())
-///     }
-///
-///     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-///         Err("a share is read once".into())
-///     }
-///
-///     fn tables(&self) -> Geometry {
-///         Geometry::new(NumericColumn::float32(3, []))
-///     }
-/// }
+/// use zvf::{Design, Geometry, GeometryBatches, GeometryKind, LinkNumbering, NumericColumn};
+/// use zvf::{OpenOptions, plan_shares};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn Error>> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
@@ -220,8 +195,9 @@ pub async fn plan_create(
 ///     plan_shares(address, 4, design, &tables, &Default::default(), &Default::default()).await?;
 /// for share in 0..4_u8 {
 ///     let positions = (0..300).map(|at| f32::from(share) * 9.0 + at as f32);
-///     let mut points = Share(Some(Geometry::new(NumericColumn::float32(3, positions))));
-///     plan.fill(usize::from(share), &mut points, &open).await?;
+///     let points = Geometry::new(NumericColumn::float32(3, positions));
+///     let mut source = GeometryBatches::new(vec![points], LinkNumbering::Batch);
+///     plan.fill(usize::from(share), &mut source, &open).await?;
 /// }
 /// let mut plan = plan.advance(&open).await?;
 /// for _ in 0..2 {
@@ -252,16 +228,12 @@ pub async fn plan_shares(
     boxed(async move {
         let address = absolute_address(address);
         let store = Location::from(&address).create(&options.open)?;
-        let count = tasks.count();
+        let (name, count) = (Some(address.as_str()), tasks.count());
         let replaces = tasks.replaces_unfinished;
-        let name = Some(address.as_str());
         let reserved =
             input::reserve(&store, name, design, tables, options, count, replaces).await?;
-        let mut plan = planned_work(TaskKind::Create, address, reserved, count);
-        plan.work.phase = TaskPhase::Fill;
-        plan.work.parts = shares;
-        plan.tasks = shares;
-        Ok(plan)
+        let plan = planned_work(TaskKind::Create, address, reserved, count);
+        Ok(plan.in_phase(TaskPhase::Fill, shares))
     })
     .await
 }
@@ -285,11 +257,13 @@ pub async fn plan_pyramid(
         let count = tasks.count();
         let planned = zvf_pyramid::plan_level(&store, options, count).await?;
         let Some((level, planned)) = planned else {
-            let (id, parts) = (String::new(), 0);
-            let nothing = PlannedJob { id, parts };
-            let mut plan = planned_work(TaskKind::Pyramid, address, nothing, 0);
-            plan.committed = Some(json!({}).into());
-            return Ok(plan);
+            let nothing = PlannedJob {
+                id: String::new(),
+                parts: 0,
+            };
+            let plan = planned_work(TaskKind::Pyramid, address, nothing, 0);
+            let committed = Some(json!({}).into());
+            return Ok(Plan { committed, ..plan });
         };
         let mut plan = planned_work(TaskKind::Pyramid, address, planned, count);
         plan.work.level = Some(level.number());
@@ -364,11 +338,8 @@ pub async fn plan_object_attribute(
     open: &OpenOptions,
     tasks: &TaskPlanOptions,
 ) -> Result<TaskPlan, Error> {
-    let reduction = Some(reduction);
-    boxed(plan_attribute(
-        address, spec, reduction, recipe, open, tasks,
-    ))
-    .await
+    let planned = plan_attribute(address, spec, Some(reduction), recipe, open, tasks);
+    boxed(planned).await
 }
 
 async fn plan_attribute(
@@ -407,8 +378,7 @@ pub async fn plan_migrate(
 ) -> Result<TaskPlan, Error> {
     boxed(async move {
         let (source, target) = (absolute_address(source), absolute_address(target));
-        let count = tasks.count();
-        let replaces = tasks.replaces_unfinished;
+        let (count, replaces) = (tasks.count(), tasks.replaces_unfinished);
         let planned = migration::plan(&source, &target, options, count, replaces).await?;
         Ok(planned_work(TaskKind::Migrate, target, planned, count))
     })
@@ -485,11 +455,8 @@ impl TaskPlan {
     /// replaced; [`BuildError`](zvf_build::BuildError) when the shares do not fit each other or the
     /// design.
     pub async fn advance(&self, open: &OpenOptions) -> Result<Self, Error> {
-        boxed(async move {
-            let shares: Vec<usize> = (0..self.work.parts).collect();
-            self.next_phase(&shares, open).await
-        })
-        .await
+        let shares: Vec<usize> = (0..self.work.parts).collect();
+        boxed(self.next_phase(&shares, open)).await
     }
 
     /// Ends the first phase with these shares in this order. Any number of them may be filled;
@@ -507,37 +474,50 @@ impl TaskPlan {
     }
 
     async fn next_phase(&self, shares: &[usize], open: &OpenOptions) -> Result<Self, Failure> {
-        let store = self.open(open)?;
-        if self.work.phase != TaskPhase::Fill && self.work.phase != TaskPhase::Write {
-            self.check_missing(self.missing_tasks(&store).await?, self.tasks)?;
-        }
+        let (store, id) = (&self.open(open)?, &self.id);
         let (phase, parts) = match self.work.phase {
             TaskPhase::Fill => {
-                let done = self.done(&store).await?;
+                let done = self.done(store).await?;
                 let missing = shares.iter().filter(|share| !done.contains(share));
                 self.check_missing(missing.copied().collect(), shares.len())?;
-                let parts = input::decide_shapes(&store, &self.id, shares, None).await?;
+                let parts = input::decide_shapes(store, id, shares, None).await?;
                 (TaskPhase::Divide, parts)
             }
             TaskPhase::Divide => {
-                let phase = if input::has_links(&store, &self.id).await? {
+                self.check_done(store).await?;
+                let phase = if input::has_links(store, id).await? {
                     TaskPhase::Link
                 } else {
                     TaskPhase::Write
                 };
-                (phase, input::join(&store, &self.id).await?)
+                (phase, input::join(store, id).await?)
             }
-            TaskPhase::Link => (TaskPhase::Write, input::join_links(&store, &self.id).await?),
+            TaskPhase::Link => {
+                self.check_done(store).await?;
+                (TaskPhase::Write, input::join_links(store, id).await?)
+            }
             TaskPhase::Write => return Err(self.wrong_phase()),
         };
-        let mut next = self.clone();
-        next.work.phase = phase;
-        next.work.parts = parts;
-        next.tasks = match phase {
-            TaskPhase::Write => self.work.writers,
-            _ => parts,
+        Ok(self.clone().in_phase(phase, parts))
+    }
+
+    /// Returns the plan in a phase with this number of parts.
+    fn in_phase(self, phase: TaskPhase, parts: usize) -> Self {
+        let tasks = if phase == TaskPhase::Write {
+            self.work.writers
+        } else {
+            parts
         };
-        Ok(next)
+        let work = StoreWork {
+            phase,
+            parts,
+            ..self.work
+        };
+        Self {
+            tasks,
+            work,
+            ..self
+        }
     }
 
     fn check_phase(&self, phase: TaskPhase) -> Result<(), Failure> {
@@ -578,9 +558,8 @@ impl TaskPlan {
 
     /// Returns the parts of the phase that are done.
     async fn done(&self, store: &Store) -> Result<BTreeSet<usize>, Failure> {
-        Job::open(store, &self.id)?
-            .done(self.work.phase.done())
-            .await
+        let job = Job::open(store, &self.id)?;
+        job.done(self.work.phase.done()).await
     }
 
     async fn missing_tasks(&self, store: &Store) -> Result<Vec<usize>, Failure> {
@@ -588,6 +567,11 @@ impl TaskPlan {
         let parts = (0..self.work.parts).filter(|part| !done.contains(part));
         let tasks: BTreeSet<usize> = parts.map(|part| part % self.tasks.max(1)).collect();
         Ok(tasks.into_iter().collect())
+    }
+
+    async fn check_done(&self, store: &Store) -> Result<(), Failure> {
+        let missing = self.missing_tasks(store).await?;
+        Ok(self.check_missing(missing, self.tasks)?)
     }
 
     /// Returns whether a process published the result and died before it wrote the plan.
@@ -629,9 +613,12 @@ impl Work for StoreWork {
         TaskKind::ALL.iter().any(|kind| kind.name() == job)
     }
 
+    fn job(&self) -> &'static str {
+        self.kind.name()
+    }
+
     fn to_json(&self) -> Json {
         json!({
-            "job": self.kind.name(),
             "level": self.level,
             "recipe": self.recipe,
             "parts": self.parts,
@@ -642,25 +629,19 @@ impl Work for StoreWork {
     }
 
     fn from_json(json: &Json) -> Option<Self> {
-        let json: &Value = json.as_ref();
-        let count = |member: &str| usize::try_from(json[member].as_u64()?).ok();
-        let kind = json["job"].as_str()?;
-        let mut kinds = TaskKind::ALL.iter().copied();
-        let (parts, tasks) = (count("parts")?, count("tasks")?);
-        let phase = json["phase"].as_str()?;
-        let mut phases = TaskPhase::ALL.into_iter();
+        let json = json.as_ref();
+        let (kind, phase): (&str, &str) = (member(json, "job")?, member(json, "phase")?);
+        let (mut kinds, mut phases) = (TaskKind::ALL.iter().copied(), TaskPhase::ALL.into_iter());
+        let (parts, tasks): (usize, usize) = (member(json, "parts")?, member(json, "tasks")?);
         // Task numbers of parts count from 0 to `tasks`.
         (tasks > 0 || parts == 0).then_some(())?;
         Some(Self {
             kind: kinds.find(|known| known.name() == kind)?,
             phase: phases.find(|known| known.name() == phase)?,
-            level: match &json["level"] {
-                Value::Null => None,
-                level => Some(u32::try_from(level.as_u64()?).ok()?),
-            },
-            recipe: json["recipe"].clone().into(),
+            level: member(json, "level")?,
+            recipe: member(json, "recipe")?,
             parts,
-            writers: count("writers")?,
+            writers: member(json, "writers")?,
         })
     }
 
@@ -691,22 +672,24 @@ impl Work for StoreWork {
         if parts.is_empty() {
             return Ok(false);
         }
-        let work: BoxFuture<'_, Result<(), Failure>> = match (kind, phase) {
-            (TaskKind::Create, TaskPhase::Divide) => Box::pin(input::divide(&store, id, &parts)),
-            (TaskKind::Create, TaskPhase::Link) => {
-                Box::pin(input::divide_links(&store, id, &parts))
+        match (kind, phase) {
+            (TaskKind::Create, TaskPhase::Divide) => {
+                Box::pin(input::divide(&store, id, &parts)).await?;
             }
-            (TaskKind::Create, _) => Box::pin(creation::run_parts(&store, id, &parts)),
-            (TaskKind::Pyramid, _) => Box::pin(level_tasks::run_parts(&store, id, &parts)),
+            (TaskKind::Create, TaskPhase::Link) => {
+                Box::pin(input::divide_links(&store, id, &parts)).await?;
+            }
+            (TaskKind::Create, _) => Box::pin(creation::run_parts(&store, id, &parts)).await?,
+            (TaskKind::Pyramid, _) => Box::pin(level_tasks::run_parts(&store, id, &parts)).await?,
             (TaskKind::Sample, _) => {
                 let values = values.ok_or_else(|| plan.problem(TaskPlanError::NoValues))?;
-                attribute::run_parts(&store, id, &parts, &values).await?;
-                return Ok(true);
+                Box::pin(attribute::run_parts(&store, id, &parts, &values)).await?;
             }
             #[cfg(feature = "migrate")]
-            (TaskKind::Migrate, _) => Box::pin(migration::run_parts(&store, id, &parts, open)),
-        };
-        work.await?;
+            (TaskKind::Migrate, _) => {
+                Box::pin(migration::run_parts(&store, id, &parts, open)).await?;
+            }
+        }
         Ok(true)
     }
 
@@ -715,7 +698,7 @@ impl Work for StoreWork {
             return Err(plan.wrong_phase().into());
         }
         let (store, id) = (&plan.open(open)?, &plan.id);
-        plan.check_missing(plan.missing_tasks(store).await?, plan.tasks)?;
+        plan.check_done(store).await?;
         if plan.is_published(store).await? {
             return Ok(json!({}).into());
         }

@@ -4,7 +4,8 @@ use std::{error::Error, io, path::PathBuf, process, thread};
 
 use serde_json::{Value, json};
 use zvf::{
-    OpenOptions, TaskKind, TaskPlan, TaskPlanError, TaskPlanOptions, TaskStatus, ValidationPlan,
+    OpenOptions, Plan, TaskKind, TaskPlan, TaskPlanError, TaskPlanOptions, TaskStatus,
+    ValidationPlan, Work,
 };
 use zvf_serve::{ExportPlan, ExportWork};
 
@@ -47,8 +48,14 @@ pub(crate) struct TaskArgs {
 enum TaskCommand {
     Plan(PlanArgs),
     Run(RunArgs),
-    Status(StatusArgs),
-    Commit(CommitArgs),
+    /// Show which tasks of a plan are missing; exits with 1 if any is
+    Status(KeptPlanArgs),
+    /// Publish or print the result after all tasks, and delete the files that the tasks shared
+    #[command(
+        after_help = "Fails if a task is missing, or the store was changed since the plan was made. Repeating a commit has
+no effect. The commit of a validation prints the report and exits as `zvf validate` does."
+    )]
+    Commit(KeptPlanArgs),
     /// Run a task of a process of this machine.
     #[command(hide = true)]
     File {
@@ -123,23 +130,8 @@ struct RunArgs {
     json: bool,
 }
 
-/// Show which tasks of a plan are missing; exits with 1 if any is
 #[derive(Debug, clap::Args)]
-struct StatusArgs {
-    /// Plan: a file or an address.
-    plan: String,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Publish or print the result after all tasks, and delete the files that the tasks shared
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Fails if a task is missing, or the store was changed since the plan was made. Repeating a commit has
-no effect. The commit of a validation prints the report and exits as `zvf validate` does."
-)]
-struct CommitArgs {
+struct KeptPlanArgs {
     /// Plan: a file or an address.
     plan: String,
     /// Print one JSON object.
@@ -202,50 +194,26 @@ impl AnyPlan {
     }
 
     fn described(&self, address: &str) -> Value {
-        let (job, store, level, tasks, committed) = match self {
-            Self::Store(plan) => {
-                let (job, level) = (plan.kind().name(), plan.level());
-                (job, plan.store(), level, plan.tasks(), plan.is_committed())
-            }
-            Self::Validation(plan) => {
-                let committed = plan.is_committed();
-                ("validate", plan.store(), None, plan.tasks(), committed)
-            }
-            Self::Export(plan) => {
-                return json!({
-                    "plan": address,
-                    "job": "export precomputed",
-                    "store": plan.store(),
-                    "output": plan.work().target(),
-                    "tasks": plan.tasks(),
-                    "committed": plan.is_committed(),
-                });
-            }
-        };
-        json!({
-            "plan": address,
-            "job": job,
-            "store": store,
-            "level": level,
-            "tasks": tasks,
-            "committed": committed,
-        })
+        match self {
+            Self::Store(plan) => described(plan, address, "level", &plan.level().into()),
+            Self::Validation(plan) => described(plan, address, "level", &Value::Null),
+            Self::Export(plan) => described(plan, address, "output", &plan.work().target().into()),
+        }
     }
 
     /// Returns what the tasks do and how many there are, as text.
     fn summary(&self, address: &str) -> String {
         let (tasks, work) = match self {
+            Self::Store(plan) if plan.tasks() == 0 => {
+                return format!("{}: all levels exist", plan.store());
+            }
             Self::Store(plan) => {
-                let store = plan.store();
-                if plan.tasks() == 0 {
-                    return format!("{store}: all levels exist");
-                }
-                let work = match (plan.kind(), plan.level()) {
-                    (TaskKind::Pyramid, Some(level)) => format!("build level {level} of {store}"),
-                    (TaskKind::Migrate, _) => format!("write {store}"),
-                    (kind, _) => format!("{} {store}", kind.name()),
+                let work = match plan.level() {
+                    Some(level) => format!("build level {level} of"),
+                    None if plan.kind() == TaskKind::Migrate => "write".to_owned(),
+                    None => plan.job().to_owned(),
                 };
-                (plan.tasks(), work)
+                (plan.tasks(), format!("{work} {}", plan.store()))
             }
             Self::Validation(plan) => (plan.tasks(), format!("validate {}", plan.store())),
             Self::Export(plan) => {
@@ -258,10 +226,21 @@ impl AnyPlan {
     }
 }
 
+/// Describes a plan as JSON, with a member of its work.
+fn described<W: Work>(plan: &Plan<W>, address: &str, name: &str, value: &Value) -> Value {
+    json!({
+        "plan": address,
+        "job": plan.job(),
+        "store": plan.store(),
+        (name): value,
+        "tasks": plan.tasks(),
+        "committed": plan.is_committed(),
+    })
+}
+
 async fn plan(arguments: &PlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let mut options = TaskPlanOptions::default();
+    let mut options = TaskPlanOptions::default().replaces_unfinished(arguments.restart);
     options.tasks = usize::try_from(arguments.tasks).ok();
-    options.replaces_unfinished = arguments.restart;
     let (address, open) = (arguments.plan.as_str(), OpenOptions::default());
     let mut warnings = Vec::new();
     let planned = match &arguments.job {
@@ -307,11 +286,12 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
             ran => (ran?, None),
         },
     };
-    let mut text = if is_new {
-        format!("{}: task {index} is done", arguments.plan)
+    let done = if is_new {
+        "is done"
     } else {
-        format!("{}: task {index} was done already", arguments.plan)
+        "was done already"
     };
+    let mut text = format!("{}: task {index} {done}", arguments.plan);
     let mut report = json!({"plan": arguments.plan, "task": index, "repeated": !is_new});
     if let Some(outside) = outside {
         let vertices = count_noun(outside, "vertex", "vertices");
@@ -321,18 +301,19 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
     Ok(outcome(arguments.json, &report, text))
 }
 
-async fn status(arguments: &StatusArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+async fn status(arguments: &KeptPlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let plan = AnyPlan::read(&arguments.plan).await?;
     let (status, mut report) = (plan.status().await?, plan.described(&arguments.plan));
     let missing = status.missing.len();
     let done = status.tasks.saturating_sub(missing);
-    let mut text = format!(
-        "{}: {done} of {} tasks are done",
-        arguments.plan, status.tasks
-    );
+    let (address, tasks) = (&arguments.plan, status.tasks);
+    let mut text = format!("{address}: {done} of {tasks} tasks are done");
     if missing > 0 {
-        let named: Vec<String> = status.missing.iter().map(ToString::to_string).collect();
-        let shown = named.get(..MAX_NAMED).unwrap_or(&named).join(", ");
+        let named = status.missing.iter().take(MAX_NAMED);
+        let shown = named
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
         let more = if missing > MAX_NAMED { ", …" } else { "" };
         text = format!("{text}; missing: {shown}{more}");
     } else if status.is_committed {
@@ -344,26 +325,23 @@ async fn status(arguments: &StatusArgs) -> Result<CommandOutcome, Box<dyn Error>
     Ok(outcome)
 }
 
-async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+async fn commit(arguments: &KeptPlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let (address, open) = (arguments.plan.as_str(), OpenOptions::default());
     match AnyPlan::read(address).await? {
         AnyPlan::Validation(_) => validate::commit(address, arguments.json).await,
         AnyPlan::Export(_) => {
             let plan = ExportPlan::commit(address, &open).await?;
-            let target = plan.work().target();
+            let (target, link) = (plan.work().target(), ExportWork::viewer_link(&plan));
+            let mut object = described(&plan, address, "output", &target.into());
             let mut text = format!("{target}: committed");
-            let (report, link) = (plan.report(), ExportWork::viewer_link(&plan));
-            let mut object = AnyPlan::Export(plan.clone()).described(address);
-            let mut warnings = Vec::new();
-            if let Some(report) = report {
-                object["report"] = export::object(target, link.as_deref(), &report);
-                text = format!("{text}\n{}", export::summary(target, link, &report));
-                warnings = report.notes;
+            let report = plan.report();
+            if let Some(report) = &report {
+                object["report"] = export::object(target, link.as_deref(), report);
+                text = format!("{text}\n{}", export::summary(target, link, report));
             }
             let mut done = outcome(arguments.json, &object, text);
-            if !arguments.json {
-                done.warnings = warnings;
-            }
+            let notes = report.filter(|_| !arguments.json);
+            done.warnings = notes.map(|report| report.notes).unwrap_or_default();
             Ok(done)
         }
         AnyPlan::Store(_) => {
@@ -379,7 +357,7 @@ async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>
                 }
             }
             let notes = migrate::notes(&counts);
-            let mut report = AnyPlan::Store(plan).described(address);
+            let mut report = described(&plan, address, "level", &plan.level().into());
             report["report"] = counts;
             text = [&[text][..], &notes].concat().join("\n");
             Ok(outcome(arguments.json, &report, text))

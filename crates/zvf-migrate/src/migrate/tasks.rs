@@ -14,13 +14,13 @@ use zvf_build::{
 };
 use zvf_dataset::{Dataset, Failure, Location, TaskPlanError, nodes};
 use zvf_format::{links::LinkWidth, path::Delta};
-use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, node_copy};
-use zvf_store::{CreateError, OpenOptions, Store};
+use zvf_model::{grid::ChunkCoord, json::member, key::Key, level::LevelId, node_copy};
+use zvf_store::{OpenOptions, Store};
 use zvf_write::{
     job::{Job, PlannedJob, share},
     writer::{
         WriteReport, copies_nodes,
-        job::{JobPart, check},
+        job::{JobPart, begin, check, failed, suspend},
     },
 };
 
@@ -67,27 +67,24 @@ impl MigrateTask {
     }
 
     async fn of(job: &Job, open: &OpenOptions) -> Result<Self, Failure> {
-        let parsed = Self::parse(&job.description().await?, open);
-        parsed.ok_or_else(|| job.problem(TaskPlanError::Invalid))
+        job.described(|json| Self::parse(json, open)).await
     }
 
     fn parse(json: &Value, open: &OpenOptions) -> Option<Self> {
-        let text = |member: &str| json[member].as_str();
-        let flag = |member: &str| json[member].as_bool();
         let design = design_from_json(&json["design"]).ok()?;
         let mut options = MigrateOptions::new(design.profile);
         options.compression = design.compression;
         options.checksums = design.checksums;
-        options.skip_damaged = flag("skip_damaged")?;
-        options.node_copy = flag("node_copy")?;
-        options.seal = flag("seal")?;
+        options.skip_damaged = member(json, "skip_damaged")?;
+        options.node_copy = member(json, "node_copy")?;
+        options.seal = member(json, "seal")?;
         options.open = open.clone();
         Some(Self {
-            source: text("source")?.to_owned(),
-            root: json["root"].clone(),
-            name: text("name")?.to_owned(),
+            source: member(json, "source")?,
+            root: member(json, "root")?,
+            name: member(json, "name")?,
             options,
-            parts: usize::try_from(json["parts"].as_u64()?).ok()?,
+            parts: member(json, "parts")?,
         })
     }
 
@@ -137,21 +134,10 @@ pub async fn plan(
         parts: tasks,
     };
     let store = &Location::from(target).create(&options.open)?;
-    let failed = |source| failed(store, source);
-    let begun = if replaces_leftovers {
-        store.begin_create_replacing_leftovers().await
-    } else {
-        store.begin_create().await
-    };
-    let creation = begun.map_err(failed)?;
+    let creation = begin(store, replaces_leftovers).await?;
     let id = creation.id().to_owned();
     let described = Job::open(store, &id)?.describe(&task.describe()).await;
-    if let Err(error) = described {
-        // Leftovers are marked, and the next creation at this address deletes them.
-        let _ = creation.abort().await;
-        return Err(error);
-    }
-    creation.suspend().await.map_err(failed)?;
+    suspend(store, creation, described).await?;
     Ok(PlannedJob { id, parts: tasks })
 }
 
@@ -208,7 +194,7 @@ pub async fn commit(store: &Store, id: &str, open: &OpenOptions) -> Result<Migra
     };
     let mut written = WriteReport::default();
     for part in 0..copied.parts {
-        let result = copied.result(part).await?;
+        let result = copied.job.json_result(part).await?;
         written.objects += result["objects"].as_u64().unwrap_or(0);
         written.bytes += result["bytes"].as_u64().unwrap_or(0);
         let merged = result["entries"].as_str().map(|text| creation.merge(text));
@@ -227,20 +213,6 @@ pub async fn commit(store: &Store, id: &str, open: &OpenOptions) -> Result<Migra
     let committed = creation.commit(&root).await;
     committed.map_err(|source| failed(store, source))?;
     Ok(report)
-}
-
-fn failed(store: &Store, source: CreateError) -> Failure {
-    Failure::Create {
-        address: store.to_string(),
-        source,
-    }
-}
-
-impl CopiedCells {
-    async fn result(&self, part: usize) -> Result<Value, Failure> {
-        let result = serde_json::from_slice(&self.job.result(part).await?);
-        result.map_err(|_| self.job.problem(TaskPlanError::Invalid))
-    }
 }
 
 impl Migration<'_> {
@@ -302,7 +274,7 @@ impl Migration<'_> {
         let number = levels.iter().position(|known| *known == level.id);
         let mut all = (CopiedChunks::default(), CopiedLinks::new());
         for part in 0..copied.parts {
-            let result = copied.result(part).await?;
+            let result = copied.job.json_result(part).await?;
             let json = &result["levels"][number.unwrap_or(usize::MAX)];
             if json["count"].as_u64() != Some(arrays.chunks.len() as u64) {
                 return Err(self.outdated());

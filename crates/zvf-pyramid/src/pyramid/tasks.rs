@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use zvf_build::coarsen::FragmentReference;
 use zvf_dataset::{Failure, TaskPlanError, base};
-use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, root::CrossLevel};
+use zvf_model::{grid::ChunkCoord, json::member, key::Key, level::LevelId, root::CrossLevel};
 use zvf_store::{OpenOptions, Store, Transaction};
 use zvf_write::{
     job::{Job, PlannedJob},
@@ -146,35 +146,23 @@ struct LevelTask {
 impl LevelTask {
     /// Parses a description; `None` if it is invalid.
     fn parse(level: &Value) -> Option<Self> {
-        let text = |member: &str| level[member].as_str();
-        let number = |member: &str| u32::try_from(level[member].as_u64()?).ok();
         let recipe = stats::recipe(level.as_object()?)?;
-        let kept = match &level["kept"] {
-            Value::Null => None,
-            kept => {
-                let kept = kept.as_array()?.iter();
-                let kept = kept.map(|kept| Some(kept.as_u64()? == 1));
-                Some(kept.collect::<Option<_>>()?)
-            }
-        };
+        let kept: Option<Vec<u64>> = member(level, "kept")?;
         Some(Self {
-            transaction: text("transaction")?.to_owned(),
-            base: level["base"].as_u64()?,
-            source: LevelId::new(number("source")?),
-            target: LevelId::new(number("target")?),
+            transaction: member(level, "transaction")?,
+            base: member(level, "base")?,
+            source: LevelId::new(member(level, "source")?),
+            target: LevelId::new(member(level, "target")?),
             design: recipe.design,
             coarsening: Coarsening {
                 rules: recipe.rules.clone(),
-                is_again: level["is_again"].as_bool()?,
+                is_again: member(level, "is_again")?,
             },
-            kept,
+            kept: kept.map(|kept| kept.into_iter().map(|kept| kept == 1).collect()),
             options: PyramidOptions {
                 rules: recipe.rules,
-                cross_level: CrossLevel::of_word(text("cross_level")?)?,
-                depth: match &level["depth"] {
-                    Value::Null => None,
-                    _ => Some(number("depth")?),
-                },
+                cross_level: CrossLevel::of_word(member(level, "cross_level")?)?,
+                depth: member(level, "depth")?,
                 ..PyramidOptions::default()
             },
         })
@@ -230,8 +218,7 @@ impl LevelTask {
 
 /// Returns the range of chunks between two members; `None` if it is invalid.
 fn range(attributes: &Value) -> Option<Range<usize>> {
-    let at = |member: &str| usize::try_from(attributes[member].as_u64()?).ok();
-    let range = at("first")?..at("end")?;
+    let range = member(attributes, "first")?..member(attributes, "end")?;
     (range.start <= range.end).then_some(range)
 }
 
@@ -375,11 +362,7 @@ fn encode_tally(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
 
 /// Parses the results that [`encode_tally`] returns.
 fn tally(attributes: &Value, bytes: &[u8]) -> Option<Tally> {
-    let count = |name: &str| attributes.get(name)?.as_u64();
-    let coords = |attributes: &Value| {
-        let coords = attributes.as_array()?.iter().map(Value::as_i64);
-        coords.collect::<Option<Vec<i64>>>()
-    };
+    let count = |name: &str| member::<u64>(attributes, name);
     let (words, rest) = bytes.as_chunks::<4>();
     let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
     let mut named = Vec::new();
@@ -401,29 +384,26 @@ fn tally(attributes: &Value, bytes: &[u8]) -> Option<Tally> {
         physical: count("physical")?,
         between_levels: count("between_levels")?,
         between_chunks: count("between_chunks")?,
-        is_untiled: attributes.get("is_untiled")?.as_bool()?,
-        error: attributes.get("error")?.as_f64(),
+        is_untiled: member(attributes, "is_untiled")?,
+        error: member(attributes, "error")?,
         objects: count("objects")?,
         bytes: count("bytes")?,
         named,
         ..Tally::default()
     };
-    for chunk in attributes.get("chunk_of")?.as_array()? {
-        tally.chunk_of.push(ChunkCoord::new(coords(chunk)?));
+    for chunk in member::<Vec<Vec<i64>>>(attributes, "chunk_of")? {
+        tally.chunk_of.push(ChunkCoord::new(chunk));
     }
-    for parents in attributes.get("parents")?.as_array()? {
-        let chunk = ChunkCoord::new(coords(parents.get(0)?)?);
-        let len = usize::try_from(parents.get(1)?.as_u64()?).ok()?;
+    for (chunk, len) in member::<Vec<(Vec<i64>, usize)>>(attributes, "parents")? {
         let rows: Vec<u32> = words.by_ref().take(len).collect();
         if rows.len() < len {
             return None;
         }
-        tally.parents.insert(chunk, rows);
+        tally.parents.insert(ChunkCoord::new(chunk), rows);
     }
     for (path, part) in attributes.get("put")?.as_object()? {
-        let chunks = part.get("chunks")?.as_array()?.iter().map(coords);
         let part = Part {
-            chunks: chunks.collect::<Option<_>>()?,
+            chunks: member(part, "chunks")?,
             attributes: part.get("says").and_then(Value::as_object).cloned(),
         };
         tally.put.insert(Key::parse(path).ok()?, part);

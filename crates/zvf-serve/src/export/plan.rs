@@ -1,33 +1,24 @@
 //! Exports that are divided into tasks for the scheduler of a cluster.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf::{Dataset, Json, Plan, TaskPlanError, TaskPlanOptions, Work};
-use zvf_model::key::Key;
+use zvf_model::json::member;
 use zvf_store::{Follow, OpenOptions, absolute_address};
 
 use super::{
-    Export, ExportError, ExportOptions, ExportReport, ExportTarget, LayerReceiver, add_layers,
-    annotations, check_layers, check_outside, chosen_layers, is_unchanged,
+    Export, ExportError, ExportOptions, ExportReport, ExportTarget, check_outside, chosen_layers,
+    complete_export::CompleteExport,
+    is_unchanged,
     output::{ExportJob, ExportOutput},
-    planned_layer::{LayerPlanner, LayerShare, PlannedLayer, ShareResult, sizes, with_limits},
-    report::numbers,
+    planned_export::PlannedExport,
     source,
 };
-use crate::{
-    layers::{LayerInput, LayerKind, Report, space::ViewerSpace, survey},
-    view::StoreView,
-};
+use crate::layers::{LayerInput, Report, space::ViewerSpace};
 
 /// The work in the member `job` of the file.
 const JOB: &str = "export precomputed";
-/// The object of the job that describes the layers.
-const LAYERS: &str = "plan.json";
 /// The object of the job with the summary.
 const REPORT: &str = "report.json";
 
@@ -103,17 +94,24 @@ pub async fn plan_export(
     let replaces = tasks.replaces_unfinished;
     let job = ExportJob::reserve(&target, &source, replaces).await?;
     let tasks = tasks.count();
-    let planned = plan_layers(&dataset, &job, kinds, options, tasks, report).await;
-    let planned = match unless_changed(&dataset, &source, &job, planned).await {
-        Ok(planned) => planned,
+    let planned = PlannedExport::plan(
+        &dataset,
+        &job,
+        source.clone(),
+        kinds,
+        options,
+        tasks,
+        report,
+    )
+    .await;
+    match unless_changed(&dataset, &source, &job, planned).await {
+        Ok(planned) => planned.write(&job).await?,
         Err(error) => {
             // This error says more than that of a place which cannot be cleaned.
             let _ = job.discard().await;
             return Err(error);
         }
-    };
-    let description = json!({ "source": source, "export": planned });
-    job.put(LAYERS, description.to_string().into()).await?;
+    }
     let work = ExportWork {
         target: match &target {
             ExportTarget::Folder(folder) => folder.display().to_string(),
@@ -123,45 +121,6 @@ pub async fn plan_export(
         url: options.url.clone(),
     };
     Ok(Plan::new(store, job.id().to_owned(), tasks, work))
-}
-
-/// Plans the layers, and returns their description.
-async fn plan_layers(
-    dataset: &Dataset,
-    job: &ExportJob,
-    kinds: Vec<LayerKind>,
-    options: &ExportOptions,
-    tasks: usize,
-    report: &Report<'_>,
-) -> Result<Value, ExportError> {
-    let output = ExportOutput::reserved(job.address())?;
-    let space = ViewerSpace::of(dataset);
-    let work = Export {
-        reading: LayerInput::new(dataset, options.properties.as_deref(), &space, report),
-        options,
-        output: &output,
-    };
-    let mut notes = space.notes.clone();
-    let survey = survey::survey(&work.reading, &mut notes).await?;
-    let layers = Vec::new();
-    let mut planner = LayerPlanner { job, tasks, layers };
-    let mut receiver = LayerReceiver::Planned(&mut planner);
-    add_layers(&work, kinds, &survey, &mut notes, &mut receiver).await?;
-    let found: Vec<LayerKind> = planner.layers.iter().map(PlannedLayer::kind).collect();
-    check_layers(dataset, options, &found, &mut notes)?;
-    let layers = planner.layers.iter().map(PlannedLayer::to_json);
-    let mut files = output.take_written()?;
-    files.retain(|name, _| !ExportJob::is_own(name));
-    for (key, bytes) in output.take_documents() {
-        job.put_document(key.as_str(), bytes).await?;
-    }
-    Ok(json!({
-        "layers": layers.collect::<Value>(),
-        "notes": notes,
-        "files": files,
-        "lower": survey.lower,
-        "upper": survey.upper,
-    }))
 }
 
 /// Opens a store at its present state, which reads do not leave.
@@ -185,81 +144,6 @@ async fn unless_changed<T>(
     }
 }
 
-/// The description of a planned export.
-struct PlannedExport {
-    source: Value,
-    layers: Vec<PlannedLayer>,
-    /// Notes after the last layer.
-    notes: Vec<String>,
-    /// Sizes of the files that the plan has written.
-    files: BTreeMap<String, u64>,
-    lower: Vec<f64>,
-    upper: Vec<f64>,
-}
-
-impl PlannedExport {
-    async fn read(job: &ExportJob) -> Result<Self, ExportError> {
-        let bytes = job.get(LAYERS).await?;
-        let json: Option<Value> = serde_json::from_slice(&bytes).ok();
-        let planned = json.as_ref().and_then(Self::from_json);
-        planned.ok_or_else(|| job.damaged(LAYERS))
-    }
-
-    fn from_json(json: &Value) -> Option<Self> {
-        let export = json.get("export")?;
-        let layers = export.get("layers")?.as_array()?.iter();
-        let notes = export
-            .get("notes")?
-            .as_array()?
-            .iter()
-            .map(|note| note.as_str().map(str::to_owned));
-        Some(Self {
-            source: json.get("source")?.clone(),
-            layers: layers.map(PlannedLayer::from_json).collect::<Option<_>>()?,
-            notes: notes.collect::<Option<_>>()?,
-            files: sizes(export.get("files")?)?,
-            lower: numbers(export.get("lower")?)?,
-            upper: numbers(export.get("upper")?)?,
-        })
-    }
-
-    /// Returns the names of the attributes that are exported; all if `None`.
-    fn properties(&self) -> Option<Vec<String>> {
-        let names = self
-            .source
-            .get("properties")?
-            .as_array()?
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned);
-        Some(names.collect())
-    }
-
-    /// Returns the shares of all layers.
-    fn shares(&self) -> impl Iterator<Item = PlannedShare<'_>> {
-        self.layers.iter().enumerate().flat_map(|(number, layer)| {
-            let shares = layer.shares().iter();
-            shares.map(move |share| PlannedShare {
-                layer,
-                share,
-                name: result_name(number, share),
-            })
-        })
-    }
-}
-
-/// Returns the name of the result of a share of a layer.
-fn result_name(layer: usize, share: &LayerShare) -> String {
-    format!("{layer}-{}.json", share.task)
-}
-
-/// A share of a layer, with the name of its result.
-struct PlannedShare<'a> {
-    layer: &'a PlannedLayer,
-    share: &'a LayerShare,
-    name: String,
-}
-
 impl ExportWork {
     /// Returns the target: a folder, or an address.
     pub fn target(&self) -> &str {
@@ -274,7 +158,7 @@ impl ExportWork {
     }
 
     /// Opens the job of a plan.
-    async fn job(plan: &ExportPlan) -> Result<(ExportJob, Place), ExportError> {
+    async fn open(plan: &ExportPlan) -> Result<(ExportJob, Place), ExportError> {
         let target = ExportTarget::parse(&plan.work().target);
         if let Some(job) = ExportJob::open(&target, plan.id()).await? {
             return Ok((job, Place::Reserved));
@@ -302,9 +186,12 @@ impl Work for ExportWork {
         job == JOB
     }
 
+    fn job(&self) -> &'static str {
+        JOB
+    }
+
     fn to_json(&self) -> Json {
         json!({
-            "job": JOB,
             "target": self.target,
             "anonymous": self.anonymous,
             "url": self.url,
@@ -313,18 +200,15 @@ impl Work for ExportWork {
     }
 
     fn from_json(json: &Json) -> Option<Self> {
-        let json: &Value = json.as_ref();
+        let json = json.as_ref();
         // The identifier is a part of paths.
-        let id = json.get("id")?.as_str()?;
+        let id: &str = member(json, "id")?;
         let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         ((1..=64).contains(&id.len()) && id.bytes().all(is_hex)).then_some(())?;
         Some(Self {
-            target: json.get("target")?.as_str()?.to_owned(),
-            anonymous: json.get("anonymous")?.as_bool()?,
-            url: match json.get("url")? {
-                Value::Null => None,
-                url => Some(url.as_str()?.to_owned()),
-            },
+            target: member(json, "target")?,
+            anonymous: member(json, "anonymous")?,
+            url: member(json, "url")?,
         })
     }
 
@@ -337,8 +221,8 @@ impl Work for ExportWork {
     }
 
     async fn missing(plan: &ExportPlan, _: &OpenOptions) -> Result<Vec<usize>, ExportError> {
-        let (job, _) = Self::job(plan).await?;
-        missing_tasks(&PlannedExport::read(&job).await?, &job).await
+        let (job, _) = Self::open(plan).await?;
+        PlannedExport::read(&job).await?.missing_tasks(&job).await
     }
 
     async fn run(
@@ -347,20 +231,14 @@ impl Work for ExportWork {
         report: Self::Input,
         open: &OpenOptions,
     ) -> Result<bool, ExportError> {
-        let (job, place) = Self::job(plan).await?;
+        let (job, place) = Self::open(plan).await?;
         if place == Place::Published {
             // A commit that has published the export died before it wrote the plan.
             return Ok(false);
         }
         let planned = PlannedExport::read(&job).await?;
-        let done = job.results().await?;
-        let missing: Vec<PlannedShare<'_>> = planned
-            .shares()
-            .filter(|planned| {
-                let is_own = planned.share.task == index;
-                is_own && !done.contains(&planned.name)
-            })
-            .collect();
+        let mut missing = planned.missing(&job).await?;
+        missing.retain(|planned| planned.share.task == index);
         if missing.is_empty() {
             return Ok(false);
         }
@@ -375,12 +253,12 @@ impl Work for ExportWork {
             options: &options,
             output: &output,
         };
-        for PlannedShare { layer, share, name } in missing {
-            let written = layer.write(share, &work, &job).await;
+        for missing in missing {
+            let written = missing.layer.write(missing.share, &work, &job).await;
             let result = unless_changed(&dataset, &planned.source, &job, written).await?;
             job.check_reserved().await?;
-            let result = result.to_json().to_string();
-            job.put(&format!("results/{name}"), result.into()).await?;
+            let name = format!("results/{}", missing.name);
+            job.put(&name, result.to_json().to_string().into()).await?;
         }
         Ok(true)
     }
@@ -392,39 +270,29 @@ impl Work for ExportWork {
         _: Self::Input,
         open: &OpenOptions,
     ) -> Result<Json, ExportError> {
-        let (job, place) = Self::job(plan).await?;
-        let report = job.find(REPORT).await?;
-        let report = report
-            .map(|bytes| {
-                let report: Option<Value> = serde_json::from_slice(&bytes).ok();
-                let report = report.filter(|report| ExportReport::from_json(report).is_some());
-                report.ok_or_else(|| job.damaged(REPORT))
-            })
-            .transpose()?;
-        if let (Place::Published, Some(report)) = (place, &report) {
+        let (job, place) = Self::open(plan).await?;
+        let parse = |json: &Value| ExportReport::from_json(json).map(|_| json.clone());
+        let checked = job.find_parsed(REPORT, parse).await?;
+        if let (Place::Published, Some(report)) = (place, &checked) {
             return Ok(report.clone().into());
         }
         let planned = PlannedExport::read(&job).await?;
-        let missing = missing_tasks(&planned, &job).await?;
+        let missing = planned.missing_tasks(&job).await?;
         if !missing.is_empty() {
             let tasks = plan.tasks();
             return Err(job.problem(TaskPlanError::Missing { missing, tasks }));
         }
-        let complete = CompleteExport::read(&planned, &job).await?;
-        let documents = complete.documents(&planned, &job).await?;
-        let report = match report {
+        let source = planned.source.clone();
+        let complete = CompleteExport::read(planned, &job).await?;
+        let documents = complete.documents(&job).await?;
+        let report = match checked {
             // A commit that was killed has checked everything.
             Some(report) => report,
             None => {
                 let dataset = Self::dataset(plan, open).await?;
-                unless_changed(&dataset, &planned.source, &job, Ok(())).await?;
+                unless_changed(&dataset, &source, &job, Ok(())).await?;
                 complete.check(&job).await?;
-                let sizes: Vec<u64> = documents
-                    .iter()
-                    .map(|(_, bytes)| bytes.len())
-                    .filter_map(|size| u64::try_from(size).ok())
-                    .collect();
-                let report = complete.report(planned, &dataset, &sizes).to_json();
+                let report = complete.report(&dataset, &documents).to_json();
                 job.put(REPORT, report.to_string().into()).await?;
                 report
             }
@@ -449,111 +317,4 @@ enum Place {
     Reserved,
     /// A commit has moved it to the target, and was killed before it wrote the plan.
     Published,
-}
-
-async fn missing_tasks(
-    planned: &PlannedExport,
-    job: &ExportJob,
-) -> Result<Vec<usize>, ExportError> {
-    let done = job.results().await?;
-    let missing = planned.shares().filter(|share| !done.contains(&share.name));
-    let tasks: BTreeSet<usize> = missing.map(|planned| planned.share.task).collect();
-    Ok(tasks.into_iter().collect())
-}
-
-/// The results of all tasks.
-struct CompleteExport {
-    /// Results of each layer.
-    results: Vec<Vec<ShareResult>>,
-    /// Sizes of all files.
-    files: BTreeMap<String, u64>,
-}
-
-impl CompleteExport {
-    /// Reads the results, and checks that no two tasks have written one file.
-    async fn read(planned: &PlannedExport, job: &ExportJob) -> Result<Self, ExportError> {
-        let mut files = planned.files.clone();
-        let mut results = Vec::new();
-        for (number, layer) in planned.layers.iter().enumerate() {
-            let mut shares = Vec::new();
-            for share in layer.shares() {
-                let name = format!("results/{}", result_name(number, share));
-                let bytes = job.get(&name).await?;
-                let json: Option<Value> = serde_json::from_slice(&bytes).ok();
-                let mut result = json
-                    .as_ref()
-                    .and_then(ShareResult::from_json)
-                    .ok_or_else(|| job.damaged(&name))?;
-                for (file, size) in core::mem::take(&mut result.files) {
-                    if files.insert(file.clone(), size).is_some() {
-                        return Err(job.problem(TaskPlanError::Twice(file)));
-                    }
-                }
-                shares.push(result);
-            }
-            results.push(shares);
-        }
-        Ok(Self { results, files })
-    }
-
-    /// Checks that the target has these files, and no others.
-    async fn check(&self, job: &ExportJob) -> Result<(), ExportError> {
-        let found = job.files().await?;
-        for (file, size) in &self.files {
-            if found.get(file) != Some(size) {
-                return Err(job.problem(TaskPlanError::File(file.clone())));
-            }
-        }
-        match found
-            .into_keys()
-            .find(|file| !self.files.contains_key(file))
-        {
-            Some(file) => Err(job.problem(TaskPlanError::Foreign(file))),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns the documents to publish.
-    async fn documents(
-        &self,
-        planned: &PlannedExport,
-        job: &ExportJob,
-    ) -> Result<Vec<(Key, Bytes)>, ExportError> {
-        let mut documents = job.documents().await?;
-        for (layer, results) in planned.layers.iter().zip(&self.results) {
-            let path = annotations::document();
-            let found = documents.iter_mut().find(|(key, _)| key.as_str() == path);
-            if let Some((_, document)) = found.filter(|_| layer.needs_limits()) {
-                let limited = with_limits(document, results);
-                *document = limited.ok_or_else(|| job.damaged_document(&path))?.into();
-            }
-        }
-        Ok(documents)
-    }
-
-    /// Returns the summary. `documents` are the sizes of the documents.
-    fn report(&self, planned: PlannedExport, dataset: &Dataset, documents: &[u64]) -> ExportReport {
-        let (mut layers, mut notes) = (Vec::new(), Vec::new());
-        for (layer, results) in planned.layers.iter().zip(&self.results) {
-            let finished = layer.finished(results);
-            layers.push(finished.layer);
-            notes.extend(finished.notes);
-        }
-        notes.extend(planned.notes);
-        notes.dedup();
-        let count = self.files.len().saturating_add(documents.len());
-        let sizes = self.files.values().chain(documents).copied();
-        ExportReport {
-            view: StoreView {
-                layers,
-                lower: planned.lower,
-                upper: planned.upper,
-                space: ViewerSpace::of(dataset),
-            },
-            files: u64::try_from(count).unwrap_or(u64::MAX),
-            bytes: sizes.fold(0, u64::saturating_add),
-            kept: 0,
-            notes,
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::{current_num_threads, prelude::*};
 use serde_json::{Value, json};
-use zvf_model::level::LevelId;
+use zvf_model::json::member;
 use zvf_precomputed::{AnnotationInfo, ShardingSpec, SkeletonInfo};
 
 use super::{
@@ -453,12 +453,8 @@ impl PlannedLayer {
     }
 
     pub(super) fn from_json(json: &Value) -> Option<Self> {
-        let kind = json.get("kind")?.as_str()?;
-        let mut kinds = LayerKind::OF_STORES.into_iter();
-        let kind = kinds.find(|known| known.folder() == kind)?;
-        let level = u32::try_from(json.get("level")?.as_u64()?).ok()?;
         let details = json.get("details")?;
-        let form = match json.get("form")?.as_str()? {
+        let form = match member(json, "form")? {
             "written" => LayerForm::Written,
             "annotations" => LayerForm::Annotations,
             "shapes" => LayerForm::Shapes(details.clone()),
@@ -472,31 +468,20 @@ impl PlannedLayer {
             _ => return None,
         };
         let shares = json.get("shares")?.as_array()?.iter().map(|share| {
-            let parts = share.get("parts")?.as_array()?.iter().map(|part| {
-                let [name, size, crc32] = part.as_array()?.as_slice() else {
-                    return None;
-                };
-                Some(SharePart {
-                    name: name.as_str()?.to_owned(),
-                    size: size.as_u64()?,
-                    crc32: u32::try_from(crc32.as_u64()?).ok()?,
-                })
-            });
+            let parts: Vec<(String, u64, u32)> = member(share, "parts")?;
+            let parts = parts.into_iter();
             Some(LayerShare {
-                task: usize::try_from(share.get("task")?.as_u64()?).ok()?,
-                parts: parts.collect::<Option<_>>()?,
+                task: member(share, "task")?,
+                parts: parts
+                    .map(|(name, size, crc32)| SharePart { name, size, crc32 })
+                    .collect(),
             })
         });
-        let notes = json
-            .get("notes")?
-            .as_array()?
-            .iter()
-            .map(|note| note.as_str().map(str::to_owned));
         Some(Self {
-            layer: Layer::from_json(kind, LevelId::new(level), json.get("layer"))?,
-            notes: notes.collect::<Option<_>>()?,
+            layer: Layer::parse(json)?,
+            notes: member(json, "notes")?,
             form,
-            vertices: json.get("vertices")?.as_u64()?,
+            vertices: member(json, "vertices")?,
             shares: shares.collect::<Option<_>>()?,
         })
     }
@@ -583,28 +568,17 @@ impl ShareResult {
     }
 
     pub(super) fn from_json(json: &Value) -> Option<Self> {
-        let count = |name: &str| json.get(name)?.as_u64();
-        let longest = json.get("longest")?.as_array()?.iter();
         Some(Self {
             counts: LayerCounts {
                 done: 0,
-                values: count("values")?,
-                dropped: count("dropped")?,
-                empty: count("empty")?,
+                values: member(json, "values")?,
+                dropped: member(json, "dropped")?,
+                empty: member(json, "empty")?,
             },
-            longest: longest.map(Value::as_u64).collect::<Option<_>>()?,
-            files: sizes(json.get("files")?)?,
+            longest: member(json, "longest")?,
+            files: member(json, "files")?,
         })
     }
-}
-
-/// Parses the sizes of files.
-pub(super) fn sizes(json: &Value) -> Option<BTreeMap<String, u64>> {
-    let files = json
-        .as_object()?
-        .iter()
-        .map(|(name, size)| Some((name.clone(), size.as_u64()?)));
-    files.collect()
 }
 
 /// Returns the document of annotations with the limits that the tasks have found.

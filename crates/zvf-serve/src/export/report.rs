@@ -1,7 +1,7 @@
 //! The summary of an export, which a plan keeps after its commit.
 
 use serde_json::{Value, json};
-use zvf_model::level::LevelId;
+use zvf_model::{json::member, level::LevelId};
 use zvf_precomputed::{Dimension, Dimensions};
 
 use super::ExportReport;
@@ -27,25 +27,25 @@ impl Layer {
         level: LevelId,
         layer: Option<&Value>,
     ) -> Option<Self> {
-        let layer = layer.filter(|layer| layer.is_object())?;
-        let shown = layer
-            .get("shown")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_u64);
+        let layer = layer?;
         Some(Self {
             kind,
             level,
-            items: layer.get("items").and_then(Value::as_u64)?,
-            shader: layer
-                .get("shader")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-            shown: shown.collect(),
-            is_related: layer.get("is_related").and_then(Value::as_bool)?,
+            items: member(layer, "items")?,
+            shader: member(layer, "shader").unwrap_or_default(),
+            shown: member(layer, "shown").unwrap_or_default(),
+            is_related: member(layer, "is_related")?,
             transform: None,
         })
+    }
+
+    /// Parses the members `kind`, `level` and `layer` of a description.
+    pub(super) fn parse(json: &Value) -> Option<Self> {
+        let kind: &str = member(json, "kind")?;
+        let mut kinds = LayerKind::OF_STORES.into_iter();
+        let kind = kinds.find(|known| known.folder() == kind)?;
+        let level = LevelId::new(member(json, "level")?);
+        Self::from_json(kind, level, json.get("layer"))
     }
 }
 
@@ -78,47 +78,24 @@ impl ExportReport {
     }
 
     pub(super) fn from_json(json: &Value) -> Option<Self> {
-        let layers = json.get("layers")?.as_array()?.iter().map(|layer| {
-            let kind = layer.get("kind")?.as_str()?;
-            let mut kinds = LayerKind::OF_STORES.into_iter();
-            let kind = kinds.find(|known| known.folder() == kind)?;
-            let level = u32::try_from(layer.get("level")?.as_u64()?).ok()?;
-            Layer::from_json(kind, LevelId::new(level), layer.get("layer"))
-        });
-        let axes = json.get("axes")?.as_array()?.iter().map(|axis| {
-            let [name, scale, unit] = axis.as_array()?.as_slice() else {
-                return None;
-            };
-            Some(Dimension {
-                name: name.as_str()?.to_owned(),
-                scale: scale.as_f64()?,
-                unit: unit.as_str()?.to_owned(),
-            })
-        });
-        let notes = json
-            .get("notes")?
-            .as_array()?
-            .iter()
-            .map(|note| note.as_str().map(str::to_owned));
+        let layers = json.get("layers")?.as_array()?.iter().map(Layer::parse);
+        let axes = member::<Vec<(String, f64, String)>>(json, "axes")?
+            .into_iter()
+            .map(|(name, scale, unit)| Dimension { name, scale, unit });
         Some(Self {
             view: StoreView {
                 layers: layers.collect::<Option<_>>()?,
-                lower: numbers(json.get("lower")?)?,
-                upper: numbers(json.get("upper")?)?,
+                lower: member(json, "lower")?,
+                upper: member(json, "upper")?,
                 space: ViewerSpace {
-                    dimensions: Dimensions(axes.collect::<Option<_>>()?),
+                    dimensions: Dimensions(axes.collect()),
                     notes: Vec::new(),
                 },
             },
-            files: json.get("files")?.as_u64()?,
-            bytes: json.get("bytes")?.as_u64()?,
+            files: member(json, "files")?,
+            bytes: member(json, "bytes")?,
             kept: 0,
-            notes: notes.collect::<Option<_>>()?,
+            notes: member(json, "notes")?,
         })
     }
-}
-
-/// Parses a list of numbers.
-pub(super) fn numbers(json: &Value) -> Option<Vec<f64>> {
-    json.as_array()?.iter().map(Value::as_f64).collect()
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use zvf_dataset::{Failure, TaskPlanError, base};
 use zvf_format::numeric::Kind;
+use zvf_model::json::member;
 use zvf_store::{Store, Transaction};
 
 use super::{
@@ -46,29 +47,22 @@ impl AttributeTask {
         })
     }
 
-    async fn of(job: &Job) -> Result<Self, Failure> {
-        let parsed = Self::parse(&job.description().await?);
-        parsed.ok_or_else(|| job.problem(TaskPlanError::Invalid))
-    }
-
     fn parse(json: &Value) -> Option<Self> {
-        let text = |member: &str| json[member].as_str();
-        let dtype = text("dtype")?;
+        let (name, dtype): (&str, &str) = (member(json, "name")?, member(json, "dtype")?);
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == dtype)?;
-        let row_shape = json["row_shape"].as_array()?.iter().map(Value::as_u64);
         let mut all = ObjectReduction::ALL.into_iter();
         Some(Self {
-            transaction: text("transaction")?.to_owned(),
-            base: json["base"].as_u64()?,
-            spec: AttributeSpec::new(text("name")?, kind)
-                .row_shape(row_shape.collect::<Option<Vec<u64>>>()?)
-                .overwrite(json["overwrite"].as_bool()?)
-                .memory(json["memory"].as_u64()?),
-            reduction: match &json["reduction"] {
-                Value::Null => None,
-                name => Some(all.find(|known| *name == known.name())?),
+            transaction: member(json, "transaction")?,
+            base: member(json, "base")?,
+            spec: AttributeSpec::new(name, kind)
+                .row_shape(member::<Vec<u64>>(json, "row_shape")?)
+                .overwrite(member(json, "overwrite")?)
+                .memory(member(json, "memory")?),
+            reduction: match member::<Option<&str>>(json, "reduction")? {
+                None => None,
+                Some(name) => Some(all.find(|known| known.name() == name)?),
             },
-            parts: usize::try_from(json["parts"].as_u64()?).ok()?,
+            parts: member(json, "parts")?,
         })
     }
 
@@ -118,7 +112,7 @@ pub async fn run_parts(
     values: &Arc<VertexFn>,
 ) -> Result<(), Failure> {
     let job = Job::open(store, id)?;
-    let task = AttributeTask::of(&job).await?;
+    let task = job.described(AttributeTask::parse).await?;
     let store = store.without_node_copy();
     for part in parts {
         let mut transaction = store.join_transaction(&task.transaction).await?;
@@ -157,7 +151,7 @@ pub async fn run_parts(
 /// Commits an attribute from the results of all parts.
 pub async fn commit(store: &Store, id: &str) -> Result<AttributeReport, Failure> {
     let job = Job::open(store, id)?;
-    let task = AttributeTask::of(&job).await?;
+    let task = job.described(AttributeTask::parse).await?;
     let invalid = || job.problem(TaskPlanError::Invalid);
     let store = store.without_node_copy();
     let mut transaction = store.resume_transaction(id).await?;
@@ -200,9 +194,9 @@ pub async fn commit(store: &Store, id: &str) -> Result<AttributeReport, Failure>
 
 /// Adds the counts of a part; `None` if they are invalid.
 fn add(written: &mut AttributeReport, result: &Value) -> Option<()> {
-    written.vertices += result["vertices"].as_u64()?;
-    written.chunks += result["chunks"].as_u64()?;
-    written.batches += result["batches"].as_u64()?;
-    written.bytes += result["bytes"].as_u64()?;
+    written.vertices += member::<u64>(result, "vertices")?;
+    written.chunks += member::<u64>(result, "chunks")?;
+    written.batches += member::<u64>(result, "batches")?;
+    written.bytes += member::<u64>(result, "bytes")?;
     Some(())
 }

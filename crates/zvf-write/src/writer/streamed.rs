@@ -1,5 +1,6 @@
 //! Creation of stores from geometry that exceeds memory.
 
+mod batches;
 pub mod job;
 mod pieces;
 pub mod shares;
@@ -66,6 +67,7 @@ pub trait GeometrySource: Send {
     }
 }
 
+pub use batches::GeometryBatches;
 pub use task::run_part;
 
 /// Default of [`CreateOptions::memory`].

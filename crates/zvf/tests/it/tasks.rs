@@ -6,8 +6,8 @@ mod migrations;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use serde_json::Value;
-use zvf::{TaskPlan, TaskPlanOptions};
+use serde_json::{Value, json};
+use zvf::{Plan, StoreWork, TaskPlan, TaskPlanError, TaskPlanOptions, ValidationWork, Work};
 
 /// Writes the files of a store to a folder.
 fn write_files<'f>(folder: &Path, files: impl IntoIterator<Item = (&'f str, &'f [u8])>) {
@@ -74,4 +74,42 @@ fn tasks(count: usize) -> TaskPlanOptions {
 
 fn text(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// Checks that a plan is read and written again, and refused if a member is missing or of another
+/// type. Some members may be anything, and the report may be missing.
+#[track_caller]
+fn check_members<W: Work>(plan: &Value, free: &[&str]) {
+    let read = |json: Value| Plan::<W>::from_json(&json.into()).map(|plan| plan.to_json());
+    assert_eq!(read(plan.clone()), Ok(plan.clone().into()));
+    for name in plan.as_object().unwrap().keys() {
+        let mut damaged = plan.clone();
+        damaged[name] = json!([-1]);
+        if !free.contains(&name.as_str()) {
+            assert_eq!(read(damaged.clone()), Err(TaskPlanError::Invalid), "{name}");
+        }
+        damaged.as_object_mut().unwrap().remove(name);
+        if name != "committed" {
+            assert_eq!(read(damaged), Err(TaskPlanError::Invalid), "{name}");
+        }
+    }
+}
+
+#[test]
+fn damaged_plans_are_refused() {
+    let plan = json!({
+        "zvf_task_plan": 3, "store": "a.zv", "id": "0f", "job": "pyramid", "tasks": 2,
+        "committed": null, "level": 1, "recipe": null, "parts": 3, "phase": "write", "writers": 2,
+    });
+    check_members::<StoreWork>(&plan, &["recipe"]);
+    for (name, value) in [("tasks", json!(0)), ("job", json!("validate"))] {
+        let mut other = plan.clone();
+        other[name] = value;
+        assert!(TaskPlan::from_json(&other.into()).is_err(), "{name}");
+    }
+    let plan = json!({
+        "zvf_task_plan": 3, "store": "a.zv", "id": "0f", "job": "validate", "tasks": 2,
+        "committed": null, "depth": 4, "limit": null, "anonymous": false,
+    });
+    check_members::<ValidationWork>(&plan, &[]);
 }

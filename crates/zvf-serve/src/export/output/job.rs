@@ -181,6 +181,30 @@ impl ExportJob {
         found.ok_or_else(|| self.problem(TaskPlanError::Replaced))
     }
 
+    /// Reads an object of the job and parses it; `None` if it does not exist.
+    pub(crate) async fn find_parsed<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Option<T>, ExportError> {
+        let Some(bytes) = self.find(name).await? else {
+            return Ok(None);
+        };
+        let json: Option<Value> = serde_json::from_slice(&bytes).ok();
+        let parsed = json.as_ref().and_then(parse);
+        parsed.map(Some).ok_or_else(|| self.damaged(name))
+    }
+
+    /// Reads an object of the job and parses it. If it does not exist, the plan was replaced.
+    pub(crate) async fn get_parsed<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, ExportError> {
+        let found = self.find_parsed(name, parse).await?;
+        found.ok_or_else(|| self.problem(TaskPlanError::Replaced))
+    }
+
     /// Puts a document, which the commit publishes.
     pub(crate) async fn put_document(&self, path: &str, bytes: Bytes) -> Result<(), ExportError> {
         self.put(&format!("documents/{path}{UNPUBLISHED}"), bytes)

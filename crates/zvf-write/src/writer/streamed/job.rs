@@ -14,7 +14,7 @@ use zvf_build::{
     large::{Outline, PartitionResult, Partitioner},
 };
 use zvf_dataset::{Failure, TaskPlanError};
-use zvf_model::key::Key;
+use zvf_model::{json::member, key::Key};
 use zvf_store::{CreateError, Creation, CreationPart, Store};
 
 use super::{
@@ -52,17 +52,32 @@ pub async fn plan(
     let design = named(design, Some(name));
     let has_copy = copies_nodes(design.profile, options.node_copy);
     let survey = Survey::of(source, design, options)?;
+    let creation = begin(store, replaces_leftovers).await?;
+    let flags = json!({"node_copy": has_copy, "seal": options.seal});
+    let staged = Box::pin(stage(
+        store, &creation, source, survey, options, parts, flags,
+    ));
+    let planned = staged.await;
+    suspend(store, creation, planned).await
+}
+
+/// Begins the creation of a store by a job.
+pub async fn begin(store: &Store, replaces_leftovers: bool) -> Result<Creation, Failure> {
     let begun = if replaces_leftovers {
         store.begin_create_replacing_leftovers().await
     } else {
         store.begin_create().await
     };
-    let creation = begun.map_err(|source| failed(store, source))?;
-    let flags = json!({"node_copy": has_copy, "seal": options.seal});
-    let planned = Box::pin(stage(
-        store, &creation, source, survey, options, parts, flags,
-    ));
-    match planned.await {
+    begun.map_err(|source| failed(store, source))
+}
+
+/// Suspends the creation of a planned job, or aborts that of a job that could not be planned.
+pub async fn suspend<T>(
+    store: &Store,
+    creation: Creation,
+    planned: Result<T, Failure>,
+) -> Result<T, Failure> {
+    match planned {
         Ok(planned) => {
             let suspended = creation.suspend().await;
             suspended.map_err(|source| failed(store, source))?;
@@ -206,9 +221,7 @@ impl Destination for JobPart {
 pub async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Result<(), Failure> {
     let job = Job::open(store, id)?;
     check(store, id).await?;
-    let outline = serde_json::from_slice(&job.get("outline").await?)
-        .map_err(|_| job.problem(TaskPlanError::Invalid))?;
-    let (outline, chunks) = Outline::from_json(&outline)?;
+    let (outline, chunks) = Outline::from_json(&job.json("outline").await?)?;
     let shared = Shared::new(outline, chunks)?;
     let mut shares = SharedParts::read(&job, parts).await?;
     for part in parts {
@@ -242,7 +255,11 @@ impl SharedParts {
         if description["pieces"].is_null() {
             return Ok(None);
         }
-        let all = number(job, &description["parts"])?;
+        let number = |name: &str| {
+            let number = member::<usize>(&description, name);
+            number.ok_or_else(|| job.problem(TaskPlanError::Invalid))
+        };
+        let all = number("parts")?;
         let links = match description["has_links"].as_bool() {
             Some(true) => Some(PartPieces::read(job, PieceKind::Links, parts, all).await?),
             _ => None,
@@ -250,7 +267,7 @@ impl SharedParts {
         Ok(Some(Self {
             rows: PartPieces::read(job, PieceKind::Rows, parts, all).await?,
             links,
-            shifts: PieceShifts::new(number(job, &description["memory"])? / MEMORY_SHARE),
+            shifts: PieceShifts::new(number("memory")? / MEMORY_SHARE),
         }))
     }
 
@@ -270,23 +287,15 @@ impl SharedParts {
     }
 }
 
-fn number(job: &Job, json: &Value) -> Result<usize, Failure> {
-    let number = json
-        .as_u64()
-        .and_then(|number| usize::try_from(number).ok());
-    number.ok_or_else(|| job.problem(TaskPlanError::Invalid))
-}
-
 /// Completes the store from the results of all parts.
 pub async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failure> {
     let job = Job::open(store, id)?;
     check(store, id).await?;
     let invalid = || job.problem(TaskPlanError::Invalid);
     let description = job.description().await?;
-    let flag = |name: &str| description[name].as_bool().ok_or_else(invalid);
-    let (has_copy, is_sealed) = (flag("node_copy")?, flag("seal")?);
-    let parts = description["parts"].as_u64().ok_or_else(invalid)?;
-    let parts = usize::try_from(parts).map_err(|_| invalid())?;
+    let flag = |name: &str| member(&description, name).ok_or_else(invalid);
+    let (has_copy, is_sealed): (bool, bool) = (flag("node_copy")?, flag("seal")?);
+    let parts: usize = member(&description, "parts").ok_or_else(invalid)?;
     let state = job.get("state").await?;
     let (splitter, tables) = run(move || Ok(Partitioner::from_bytes(&state)?)).await?;
     let splitter = splitter.with_links(description["placed"].as_u64().unwrap_or(0));
@@ -303,8 +312,7 @@ pub async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failure> {
         creation.write_seal();
     }
     for part in 0..parts {
-        let result: Value =
-            serde_json::from_slice(&job.result(part).await?).map_err(|_| invalid())?;
+        let result = job.json_result(part).await?;
         results.push(PartitionResult::from_json(&result["part"])?);
         written.objects += result["objects"].as_u64().unwrap_or(0);
         written.bytes += result["bytes"].as_u64().unwrap_or(0);
@@ -329,7 +337,8 @@ pub async fn abandon(store: &Store, id: &str) -> Result<(), Failure> {
     aborted.await.map_err(|source| failed(store, source))
 }
 
-pub(super) fn failed(store: &Store, source: CreateError) -> Failure {
+/// Returns the error of a creation.
+pub fn failed(store: &Store, source: CreateError) -> Failure {
     Failure::Create {
         address: store.to_string(),
         source,

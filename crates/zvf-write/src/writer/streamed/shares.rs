@@ -24,12 +24,12 @@ use zvf_build::{
     },
 };
 use zvf_dataset::{Failure, TaskPlanError};
-use zvf_model::error_chain::error_chain;
+use zvf_model::{error_chain::error_chain, json::member};
 use zvf_store::Store;
 
 use super::{
     COPIES, GeometrySource, clamp_rows, has_tables,
-    job::{abandon, check, commit, failed, run_parts},
+    job::{abandon, begin, check, commit, run_parts, suspend},
     memory,
     pieces::{PieceFile, PieceIndex, PieceKind, shift_name},
     row_size,
@@ -133,14 +133,8 @@ pub async fn reserve(
     // Refuses what cannot be divided before anything is written.
     super::check_tables(&design, tables)?;
     GeometrySurvey::new(design.clone(), has_tables(tables))?;
-    let begun = if replaces_leftovers {
-        store.begin_create_replacing_leftovers().await
-    } else {
-        store.begin_create().await
-    };
-    let creation = begun.map_err(|source| failed(store, source))?;
+    let creation = begin(store, replaces_leftovers).await?;
     let job = Job::open(store, creation.id())?;
-    job.put("tables", encode_batch(tables).into()).await?;
     let description = json!({
         "phase": "fill",
         "node_copy": copies_nodes(design.profile, options.node_copy),
@@ -150,10 +144,13 @@ pub async fn reserve(
         "design": design_to_json(&design),
         "has_objects": has_tables(tables),
     });
-    job.describe(&description).await?;
     let id = creation.id().to_owned();
-    let suspended = creation.suspend().await;
-    suspended.map_err(|source| failed(store, source))?;
+    let written = async {
+        job.put("tables", encode_batch(tables).into()).await?;
+        job.describe(&description).await
+    };
+    let written = written.await;
+    suspend(store, creation, written).await?;
     Ok(PlannedJob { id, parts: 0 })
 }
 
@@ -176,8 +173,7 @@ impl SharedInput {
     }
 
     fn number(&self, name: &str) -> Result<u64, Failure> {
-        let number = self.description[name].as_u64();
-        number.ok_or_else(|| self.invalid())
+        member(&self.description, name).ok_or_else(|| self.invalid())
     }
 
     fn design(&self) -> Result<Design, Failure> {
@@ -196,8 +192,7 @@ impl SharedInput {
 
     /// Returns the number of parts of the phase after the one of a plan.
     fn parts(&self) -> Result<usize, Failure> {
-        let parts = usize::try_from(self.number("parts")?);
-        parts.map_err(|_| self.invalid())
+        member(&self.description, "parts").ok_or_else(|| self.invalid())
     }
 
     /// Returns the size at which a bundle of pieces ends.

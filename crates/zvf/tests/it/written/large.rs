@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::Value;
 use zvf::{
-    CreateOptions, GeometrySource, LinkNumbering, OpenOptions, TaskPhase, TaskPlan,
-    TaskPlanOptions, TaskRunner,
+    CreateOptions, GeometryBatches, GeometrySource, LinkNumbering, OpenOptions, TaskPhase,
+    TaskPlan, TaskPlanOptions, TaskRunner,
 };
 use zvf_build::{
     BuildError, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile,
@@ -127,37 +127,6 @@ impl GeometrySource for BatchedGeometry {
     }
 }
 
-/// Batches of one share of the input.
-struct Share {
-    batches: std::vec::IntoIter<Geometry>,
-    numbering: LinkNumbering,
-}
-
-impl Share {
-    fn new(batches: &[Geometry], numbering: LinkNumbering) -> Self {
-        let batches = Vec::from(batches).into_iter();
-        Self { batches, numbering }
-    }
-}
-
-impl GeometrySource for Share {
-    fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.batches.next())
-    }
-
-    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        Err("a share is read once".into())
-    }
-
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::float32(1, []))
-    }
-
-    fn link_numbering(&self) -> LinkNumbering {
-        self.numbering
-    }
-}
-
 /// Creates a store from shares of a source. Every task runs twice, the last first, and the plan is
 /// read from JSON before each step.
 async fn create_from_shares(
@@ -204,7 +173,7 @@ async fn create_from_batches(
     let again = |plan: &TaskPlan| TaskPlan::from_json(&plan.to_json()).unwrap();
     assert_eq!(plan.status(&open).await.unwrap().missing, [0, 1, 2, 3]);
     for (share, batches) in shares.iter().enumerate().rev() {
-        let mut batches = Share::new(batches, numbering);
+        let mut batches = GeometryBatches::new(batches.clone(), numbering);
         assert!(plan.advance(&open).await.is_err());
         assert!(again(&plan).fill(share, &mut batches, &open).await.unwrap());
         assert!(!plan.fill(share, &mut batches, &open).await.unwrap());
@@ -683,7 +652,7 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
             // One process reads all batches and plans the tasks.
             let planned = at(&format!("planned-{number}"));
             let mut source = WithTables {
-                share: Share::new(&batches, numbering),
+                share: GeometryBatches::new(batches.clone(), numbering),
                 tables: tables.clone(),
             };
             let (open, tasks) = (OpenOptions::default(), TaskPlanOptions::default());
@@ -701,7 +670,7 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
             // One process creates the store.
             let created = at(&format!("created-{number}"));
             let mut source = WithTables {
-                share: Share::new(&batches, numbering),
+                share: GeometryBatches::new(batches.clone(), numbering),
                 tables: tables.clone(),
             };
             let address = text(&created);
@@ -718,7 +687,7 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
 
 /// Batches with tables.
 struct WithTables {
-    share: Share,
+    share: GeometryBatches,
     tables: Geometry,
 }
 
