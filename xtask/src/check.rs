@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::{
     memory_folder::MemoryFolder,
     metadata,
-    run::{cargo, exists, program},
+    run::{cargo, default_features, exists, program},
     stage::{Done, Stages},
-    test::{Choice, default_features, filtered},
+    test::{Choice, filtered},
     tidy, workspace,
 };
 

@@ -7,9 +7,8 @@ use serde_json::Value;
 
 use crate::{
     metadata, python,
-    run::{self, EVERYTHING, Run, WRAPPER, everything, program},
+    run::{self, Build, EVERYTHING, Run, WRAPPER, everything, program},
     stage::Done,
-    test::Build,
     workspace,
 };
 
@@ -196,13 +195,13 @@ pub(crate) fn suite_in(python: &Path, judges: &[Judge], words: &str) -> Result<D
 
 /// Prepares pytest with the package of this folder and the environments of the suite.
 fn pytest(python: &Path) -> Result<Run> {
-    let run = program(python)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("ZVF_ENVIRONMENTS", metadata::scratch("xtask")?);
-    let run = run
+    let environments = metadata::scratch("xtask")?;
+    let run = program(python).env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(run
+        .env("ZVF_ENVIRONMENTS", environments)
         .env("ZVF_FEATURES", EVERYTHING)
-        .env("ZVF_COMPILER", WRAPPER.1);
-    Ok(run.words("-m pytest"))
+        .env("ZVF_COMPILER", WRAPPER.1)
+        .words("-m pytest"))
 }
 
 /// Tells a run that skipped everything, or a part, from one that passed.

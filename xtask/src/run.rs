@@ -102,6 +102,14 @@ pub(crate) const EVERYTHING: &str = "--workspace --locked \
 /// is not a second compilation.
 pub(crate) const WRAPPER: (&str, &str) = ("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
 
+/// Prepares a command of cargo for a build.
+pub(crate) type Build = fn(&str) -> Run;
+
+/// The default features, without clients for buckets.
+pub(crate) fn default_features(words: &str) -> Run {
+    cargo(words).words("--workspace --locked")
+}
+
 /// Prepares a command of cargo for the build of CI.
 pub(crate) fn everything(words: &str) -> Run {
     let (name, compiler) = WRAPPER;

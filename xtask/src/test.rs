@@ -8,18 +8,10 @@ use crate::{
     conformance,
     memory_folder::MemoryFolder,
     nostd,
-    run::{Run, cargo, exists},
+    run::{Build, Run, default_features, exists},
     stage::{Done, Stages},
     workspace,
 };
-
-/// Prepares a command of cargo for a build.
-pub(crate) type Build = fn(&str) -> Run;
-
-/// The default features, without clients for buckets.
-pub(crate) fn default_features(words: &str) -> Run {
-    cargo(words).words("--workspace --locked")
-}
 
 const NEXTEST: &str = ".config/nextest.toml";
 /// The seed of property tests. The same cases are tested for each change, so that a failure is due to
