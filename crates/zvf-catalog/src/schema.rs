@@ -223,7 +223,9 @@ impl Catalog<'_> {
                     let names = self.link_attribute_names(level, Delta::INTRA).await?;
                     Ok(Arc::new(names))
                 }
-                _ => self.attribute_names(level, scope).await,
+                Scope::Vertex | Scope::Fragment | Scope::Object | Scope::Group => {
+                    self.attribute_names(level, scope).await
+                }
             }
         })
     }

@@ -39,13 +39,9 @@ impl Catalog<'_> {
         scope: Scope,
         name: &str,
     ) -> Result<Arc<AttributeTable>, CatalogError> {
-        let part = match scope {
-            Scope::Group => ArrayRole::GroupAttribute(name),
-            _ => ArrayRole::ObjectAttribute(name),
-        };
         let key = self
             .layout
-            .described_at(level.id(), &part)
+            .described_at(level.id(), &scope.array(name))
             .map_err(|source| CatalogError::Name {
                 name: name.to_owned(),
                 source,

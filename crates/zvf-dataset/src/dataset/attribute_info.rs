@@ -164,9 +164,10 @@ impl Dataset {
             Scope::Object | Scope::Group => {
                 let none: Option<&[u64]> = Some(&[]);
                 let catalog = self.catalog();
-                let column = match scope {
-                    Scope::Object => catalog.object_values(level, name, none).await?,
-                    _ => catalog.group_values(level, name, none).await?,
+                let column = if scope == Scope::Object {
+                    catalog.object_values(level, name, none).await?
+                } else {
+                    catalog.group_values(level, name, none).await?
                 };
                 match &column.values {
                     ColumnValues::Numeric(numbers) => {
@@ -389,7 +390,7 @@ impl Dataset {
                 Scope::Group => {
                     range.add(&catalog.group_values(level, &info.name, None).await?);
                 }
-                _ => {}
+                Scope::Vertex | Scope::Fragment | Scope::Link => {}
             }
         }
         Ok(())

@@ -129,7 +129,7 @@ impl SwcWriter {
         let holds = |scope: Scope, column: &Column| match scope {
             Scope::Vertex => is_held(column),
             Scope::Object => column.name == "name",
-            _ => false,
+            Scope::Fragment | Scope::Link | Scope::Group => false,
         };
         self.left_out.extend(left_out(batch, "swc", holds));
     }

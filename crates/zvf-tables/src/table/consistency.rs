@@ -35,7 +35,8 @@ pub fn check(result: &QueryResult) -> Result<(), FileFault> {
         let needed = match scope {
             Scope::Link => links.map_or(0, Links::len),
             Scope::Object => result.objects.len(),
-            _ => vertices,
+            // A result has no attributes of groups.
+            Scope::Vertex | Scope::Fragment | Scope::Group => vertices,
         };
         columns(scope.name(), result.columns(scope), needed)?;
     }

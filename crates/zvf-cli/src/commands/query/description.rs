@@ -210,7 +210,9 @@ impl ResultDescription {
             .flat_map(|scope| {
                 let columns = match scope {
                     Scope::Group => &self.description.group,
-                    _ => result.columns(scope),
+                    Scope::Vertex | Scope::Fragment | Scope::Link | Scope::Object => {
+                        result.columns(scope)
+                    }
                 };
                 let names = columns.iter().map(|column| column.name.clone());
                 names.map(move |name| (scope, name))
