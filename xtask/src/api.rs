@@ -16,9 +16,10 @@ use anyhow::{Context, Result, ensure};
 use crate::{metadata, run::cargo, stage::Done, workspace};
 
 const FOLDER: &str = "docs/api";
-/// The library that most users name, and the number of its own items, re-exports included.
+/// The library that most users name, and the number of its own items, re-exports included. Seven are
+/// the parts of a geometry, its error, and the owners of vertices.
 const FACADE: &str = "zvf";
-const MAX_ITEMS: usize = 325;
+const MAX_ITEMS: usize = 335;
 /// A program, whose library exists for its tests.
 const PROGRAM: &str = "zvf-cli";
 /// Structs of options whose names do not say so.

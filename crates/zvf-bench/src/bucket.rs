@@ -112,7 +112,7 @@ pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec
     let mut design = data.design();
     form.apply(&mut design);
     let options = CreateOptions::default().seal(form.is_sealed());
-    let create = async { zvf::create(address, data.geometry(), design, &options).await };
+    let create = async { zvf::create(address, data.geometry().build()?, design, &options).await };
     still()?.block_on(create)?;
     let queries = queries(data)?.into_iter();
     let costs = queries

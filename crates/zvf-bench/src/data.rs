@@ -4,7 +4,7 @@ use std::{fs, path::Path, str::FromStr};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use zvf::{Column, Design, Geometry, GeometryKind, NumericColumn};
+use zvf::{Column, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn};
 
 use crate::random::NamedRandom;
 
@@ -181,25 +181,25 @@ impl Data {
     }
 
     /// Returns the geometry to write.
-    pub(crate) fn geometry(&self) -> Geometry {
+    pub(crate) fn geometry(&self) -> GeometryBuilder {
         let positions = NumericColumn {
             bytes: self.position_bytes(),
             ..NumericColumn::new(zvf::numeric::Kind::Float32, 3)
         };
         let attributes =
             |columns: &[DataColumn]| columns.iter().map(DataColumn::attribute).collect();
-        let mut geometry = Geometry::new(positions);
-        geometry.vertex = attributes(&self.vertex);
-        geometry.link = attributes(&self.link);
-        geometry.object = attributes(&self.object);
-        geometry.link_width = self.link_width;
-        geometry.links.clone_from(&self.links);
-        if self.kind == Workload::Streamlines {
-            geometry.part_offsets.clone_from(&self.offsets);
-        } else {
-            geometry.object_ids = self.object_of_each();
+        let geometry = Geometry::builder(positions)
+            .vertex(attributes(&self.vertex))
+            .link(attributes(&self.link))
+            .object(attributes(&self.object))
+            .links(self.link_width, self.links.clone());
+        match (&self.offsets, self.object_of_each()) {
+            (Some(offsets), _) if self.kind == Workload::Streamlines => {
+                geometry.paths(offsets.clone(), None)
+            }
+            (_, Some(ids)) => geometry.object_ids(ids),
+            (_, None) => geometry,
         }
-        geometry
     }
 
     /// Returns the default design.

@@ -231,7 +231,8 @@ mod tests {
             form.apply(&mut design);
             let options = CreateOptions::default().seal(form.is_sealed());
             let (result, shape) = runtime.block_on(async {
-                let create = zvf::create(address, data.geometry(), design, &options);
+                let geometry = data.geometry().build().unwrap();
+                let create = zvf::create(address, geometry, design, &options);
                 create.await.unwrap();
                 let open = Dataset::open(address).await.unwrap();
                 let result = open.query(&Query::new()).await.unwrap();

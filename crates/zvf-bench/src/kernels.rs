@@ -210,7 +210,7 @@ fn build() -> Kernel {
     let data = Data::new(Workload::Streamlines, VERTICES);
     let (geometry, design) = (data.geometry(), design(&data));
     Kernel::new("chunks built", move || {
-        let plan = WritePlan::new(geometry.clone(), design.clone())?;
+        let plan = WritePlan::new(geometry.clone().build()?, design.clone())?;
         let mut bytes = 0;
         for task in 0..plan.tasks() {
             let sizes = plan.run(task)?.into_iter().map(|output| match output {
@@ -297,7 +297,7 @@ fn stored(data: &Data, form: StoreForm) -> Result<Dataset> {
     let store: Store = OpenOptions::default().create("memory:")?;
     let mut design = design(data);
     form.apply(&mut design);
-    let plan = WritePlan::new(data.geometry(), design)?;
+    let plan = WritePlan::new(data.geometry().build()?, design)?;
     // The first query would parse the inventory, which is no part of these loops.
     let options = CreateOptions::default().seal(false);
     now(zvf::create_from_plan(&store, plan, &options))?;

@@ -292,7 +292,7 @@ impl Worker {
         let mut design = self.data.design();
         self.form.apply(&mut design);
         let memory = MemoryUse::watch();
-        let geometry = self.data.geometry();
+        let geometry = self.data.geometry().build()?;
         let (took, ()) = self.create(geometry, design)?;
         Ok(Sample {
             seconds: vec![took],

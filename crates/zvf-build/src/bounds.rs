@@ -6,13 +6,16 @@ use crate::{
     coordinates,
     design::{Design, OutOfBounds},
     error::BuildError,
-    geometry::Geometry,
+    geometry::{GeometryBuilder, LinkEnds, VertexOwners},
     objects,
 };
 use zvf_model::column::{Column, NumericColumn};
 
 /// Converts positions to the type that the design stores.
-pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, BuildError> {
+pub(crate) fn stored(
+    mut geometry: GeometryBuilder,
+    design: &Design,
+) -> Result<GeometryBuilder, BuildError> {
     match design.dtype {
         Some(kind) if kind != geometry.positions.kind => {
             geometry.positions = coordinates::converted(&geometry.positions, kind)?;
@@ -27,9 +30,9 @@ pub(crate) type Corners = (Vec<f64>, Vec<f64>);
 
 /// Returns the bounds of the store and the geometry within them, by the design's policy.
 pub(crate) fn bounded(
-    geometry: Geometry,
+    geometry: GeometryBuilder,
     design: &Design,
-) -> Result<(Geometry, Corners), BuildError> {
+) -> Result<(GeometryBuilder, Corners), BuildError> {
     let found = coordinates::extent(&geometry.positions)?;
     let Some((lower, upper)) = &design.bounds else {
         return Ok((geometry, found));
@@ -116,14 +119,14 @@ fn inside(positions: &NumericColumn, lower: &[f64], upper: &[f64]) -> Vec<bool> 
 /// Drops the vertices outside the bounds, the paths and links that use them, and the objects that
 /// have no vertex left.
 fn without(
-    mut geometry: Geometry,
+    mut geometry: GeometryBuilder,
     is_linked: bool,
     lower: &[f64],
     upper: &[f64],
-) -> Result<Geometry, BuildError> {
+) -> Result<GeometryBuilder, BuildError> {
     let mut keep = inside(&geometry.positions, lower, upper);
     let before = ids(&geometry, is_linked);
-    if let Some(offsets) = geometry.part_offsets.take() {
+    if let VertexOwners::Paths { offsets, objects } = &mut geometry.owners {
         let mut kept = vec![0];
         let mut parts = Vec::new();
         let mut end = 0;
@@ -138,15 +141,14 @@ fn without(
             }
         }
         // Paths without ids keep the index that they had in the input.
-        let objects = geometry.part_objects.take();
-        let id = |part: &usize| match &objects {
+        let id = |part: &usize| match &*objects {
             Some(objects) => objects[*part],
             None => *part as i64,
         };
-        geometry.part_objects = Some(parts.iter().map(id).collect());
-        geometry.part_offsets = Some(kept);
-    } else if geometry.object_ids.is_none() && before.is_some() {
-        geometry.object_ids.clone_from(&before);
+        *objects = Some(parts.iter().map(id).collect());
+        *offsets = kept;
+    } else if let (VertexOwners::Unnamed, Some(before)) = (&geometry.owners, &before) {
+        geometry.owners = VertexOwners::Vertices(before.clone());
     }
     let rows: Vec<usize> = keep
         .iter()
@@ -160,17 +162,17 @@ fn without(
     for (at, row) in rows.iter().enumerate() {
         number[*row] = at as i64;
     }
-    let width = geometry.link_width;
-    let mut links = Vec::new();
+    let LinkEnds { width, ends: links } = &geometry.links;
+    let mut stored_links = Vec::new();
     let mut kept_links = Vec::new();
-    for (link, ends) in geometry.links.chunks_exact(width).enumerate() {
+    for (link, ends) in links.chunks_exact((*width).max(1)).enumerate() {
         let ends = ends.iter().map(|end| number[*end as usize]);
         if ends.clone().all(|end| end >= 0) {
-            links.extend(ends);
+            stored_links.extend(ends);
             kept_links.push(link);
         }
     }
-    geometry.links = links;
+    geometry.links.ends = stored_links;
     let positions = geometry.positions.take(rows.iter().copied());
     geometry.positions = positions.ok_or_else(|| BuildError::RowCount {
         what: "geometry",
@@ -181,7 +183,7 @@ fn without(
     gather(&mut geometry.vertex, &rows);
     gather(&mut geometry.fragment_rows, &rows);
     gather(&mut geometry.link, &kept_links);
-    if let Some(ids) = &mut geometry.object_ids {
+    if let VertexOwners::Vertices(ids) = &mut geometry.owners {
         *ids = rows.iter().map(|row| ids[*row]).collect();
     }
     without_objects(&mut geometry, before);
@@ -189,43 +191,34 @@ fn without(
 }
 
 /// Returns the object id of each vertex or path of the input, where there are objects.
-fn ids(geometry: &Geometry, is_linked: bool) -> Option<Vec<i64>> {
-    match (
-        &geometry.part_offsets,
-        &geometry.part_objects,
-        &geometry.object_ids,
-    ) {
-        (Some(offsets), None, _) => Some((0..offsets.len() as i64 - 1).collect()),
-        (Some(_), ids, _) => ids.clone(),
-        (None, _, Some(ids)) => Some(ids.clone()),
-        // Linked geometry without ids is a single object, which stays.
-        (None, _, None) if objects::implies_objects(geometry) && !is_linked => {
+fn ids(geometry: &GeometryBuilder, is_linked: bool) -> Option<Vec<i64>> {
+    match &geometry.owners {
+        VertexOwners::Paths { objects: None, .. } => {
+            Some((0..geometry.owners.paths() as i64).collect())
+        }
+        VertexOwners::Unnamed if objects::implies_objects(geometry) && !is_linked => {
             Some((0..geometry.vertices() as i64).collect())
         }
-        (None, _, None) => None,
+        // Linked geometry without ids is a single object, which stays.
+        owners => owners.ids().map(<[i64]>::to_vec),
     }
 }
 
 /// Drops attribute rows and group members of objects without any vertex left.
-fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
+fn without_objects(geometry: &mut GeometryBuilder, before: Option<Vec<i64>>) {
     let Some(before) = before else {
         return;
     };
     let listed = geometry.objects.clone().unwrap_or_else(|| {
         let mut ids = before.clone();
-        if geometry.part_offsets.is_none() {
+        if geometry.owners.offsets().is_none() {
             ids.sort_unstable();
             ids.dedup();
         }
         ids
     });
-    let now: HashSet<i64> = geometry
-        .part_objects
-        .iter()
-        .chain(&geometry.object_ids)
-        .flatten()
-        .copied()
-        .collect();
+    let ids = geometry.owners.ids().unwrap_or_default();
+    let now: HashSet<i64> = ids.iter().copied().collect();
     let had: HashSet<i64> = before.into_iter().collect();
     // An object that had no vertex before is not affected.
     retain_objects(geometry, &listed, |id| {
@@ -236,7 +229,7 @@ fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
 /// Drops the attribute rows, which follow `listed`, and the group members of objects that do not
 /// stay.
 pub(crate) fn retain_objects(
-    geometry: &mut Geometry,
+    geometry: &mut GeometryBuilder,
     listed: &[i64],
     stays: impl Fn(&i64) -> bool,
 ) {

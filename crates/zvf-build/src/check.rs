@@ -6,15 +6,10 @@ use crate::{
     GeometryKind,
     design::{Design, ManifestForm, Profile},
     error::BuildError,
-    geometry::{Geometry, LinkNumbering},
+    geometry::{Geometry, LinkNumbering, VertexOwners},
 };
 use zvf_format::numeric::Kind;
-use zvf_model::{
-    column::{Column, ColumnValues},
-    layout::FRAGMENT_OWNERS,
-    scope::Scope,
-    zarr::MAX_RANK,
-};
+use zvf_model::{scope::Scope, zarr::MAX_RANK};
 
 /// Checks that the profile has the form of the object index, and that Draco can encode the positions.
 fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
@@ -24,7 +19,7 @@ fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     if design.draco.is_none() {
         return Ok(());
     }
-    let dtype = design.dtype.unwrap_or(geometry.positions.kind);
+    let dtype = design.dtype.unwrap_or(geometry.positions().kind);
     Err(BuildError::NoDraco(match () {
         () if design.profile != Profile::V09 => "only stores of 0.9 have the encoding",
         () if geometry.axes() != 3 => "positions must have three coordinates",
@@ -36,15 +31,12 @@ fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
 /// Limit of readers on the number of objects.
 const MAX_OBJECTS: i64 = 1 << 26;
 
-/// Checks that columns of the geometry agree and that the design supports them.
+/// Checks that the design supports the geometry, and that links end in its vertices.
 pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
-    if geometry.positions.bytes.is_empty() {
+    if geometry.positions().bytes.is_empty() {
         return Err(BuildError::Empty);
     }
-    check_columns(geometry, design, || {
-        check_links(geometry, design)?;
-        check_ends(geometry)
-    })
+    check_support(geometry, design, Some(LinkNumbering::Batch))
 }
 
 /// Checks a batch. Batches of points and paths may have no vertices: the latter hold empty paths. If
@@ -55,33 +47,25 @@ pub(crate) fn check_batch(
     design: &Design,
     numbering: LinkNumbering,
 ) -> Result<(), BuildError> {
-    let links = || match (batch.links.is_empty(), numbering) {
-        (true, _) => Ok(()),
-        (false, LinkNumbering::Input) => check_links(batch, design),
-        (false, LinkNumbering::Batch) => {
-            check_links(batch, design)?;
-            check_ends(batch)
-        }
-    };
-    if numbering == LinkNumbering::Input && batch.vertices() == 0 && !batch.links.is_empty() {
-        links()?;
-        return attributes("link attribute", &batch.link, batch.link_count());
+    if numbering == LinkNumbering::Input && batch.vertices() == 0 && !batch.links().is_empty() {
+        return check_links(batch, design, numbering);
     }
-    if design.kind.is_linked() && batch.positions.bytes.is_empty() {
+    if design.kind.is_linked() && batch.positions().bytes.is_empty() {
         return Err(BuildError::Empty);
     }
-    check_columns(batch, design, links)
+    // Batches of vertices may come before those of links.
+    let links = (!batch.links().is_empty()).then_some(numbering);
+    check_support(batch, design, links)
 }
 
-fn check_columns(
+fn check_support(
     geometry: &Geometry,
     design: &Design,
-    check_links: impl FnOnce() -> Result<(), BuildError>,
+    links: Option<LinkNumbering>,
 ) -> Result<(), BuildError> {
     let kind = design.kind.plural();
-    let positions = &geometry.positions;
-    let size = positions.row_size();
-    if !positions.bytes.len().is_multiple_of(size) {
+    let positions = geometry.positions();
+    if !positions.bytes.len().is_multiple_of(positions.row_size()) {
         return Err(BuildError::PartialPositions {
             bytes: positions.bytes.len(),
             axes: positions.row_len(),
@@ -102,60 +86,23 @@ fn check_columns(
     if design.winding.is_some() && !design.kind.has_faces() {
         return Err(BuildError::NoWinding(kind));
     }
-    let paths = design.kind.is_paths();
-    match (&geometry.part_offsets, paths) {
-        (None, true) => return Err(needs(kind, "part_offsets")),
-        (Some(_), false) => return Err(no_place(kind, "part_offsets")),
-        (Some(offsets), true) => check_offsets(offsets, vertices, design.kind)?,
-        (None, false) => {}
-    }
-    let parts = geometry
-        .part_offsets
-        .as_ref()
-        .map_or(0, |all| all.len() - 1);
-    match (&geometry.part_objects, paths) {
-        (Some(_), false) => return Err(no_place(kind, "part_objects")),
-        (Some(ids), true) => {
-            length("column", "part_objects", parts, ids.len())?;
-            distinct(ids)?;
+    match (geometry.owners(), design.kind.is_paths()) {
+        (VertexOwners::Paths { offsets, .. }, true) => check_lines(offsets, design.kind)?,
+        (VertexOwners::Paths { .. }, false) => return Err(no_place(kind, "part_offsets")),
+        (VertexOwners::Unnamed | VertexOwners::Vertices(_), true) => {
+            return Err(needs(kind, "part_offsets"));
         }
-        (None, _) => {}
+        (VertexOwners::Unnamed | VertexOwners::Vertices(_), false) => {}
     }
-    match (&geometry.object_ids, paths) {
-        (Some(_), true) => {
-            return Err(no_place(
-                kind,
-                "object_ids: the object of a path is in part_objects",
-            ));
-        }
-        (Some(ids), false) => length("column", "object_ids", vertices, ids.len())?,
-        (None, _) => {}
-    }
-    check_links()?;
-    attributes("vertex attribute", &geometry.vertex, vertices)?;
-    attributes("link attribute", &geometry.link, geometry.link_count())?;
-    if let Some(objects) = &geometry.objects {
-        distinct(objects)?;
-    }
-    let what = "fragment attribute";
-    attributes(what, &geometry.fragment_rows, vertices)?;
-    for attribute in geometry.fragment.iter().chain(&geometry.fragment_rows) {
-        let name = attribute.name.clone();
-        if name == FRAGMENT_OWNERS {
-            return Err(BuildError::ReservedName { what, name });
-        }
-        let is_given = |columns: &[Column]| columns.iter().any(|column| column.name == name);
-        if is_given(&geometry.fragment) && is_given(&geometry.fragment_rows) {
-            return Err(BuildError::DuplicateName { what, name });
-        }
+    if let Some(numbering) = links {
+        check_links(geometry, design, numbering)?;
     }
     let ids = geometry
-        .part_objects
-        .iter()
-        .chain(&geometry.object_ids)
-        .chain(&geometry.objects)
-        .flatten();
-    for &id in ids {
+        .owners()
+        .ids()
+        .into_iter()
+        .chain(geometry.objects());
+    for &id in ids.flatten() {
         check_id(id, design.profile)?;
     }
     if let Some(parametric) = &design.parametric {
@@ -205,156 +152,81 @@ fn no_place(kind: &'static str, what: &'static str) -> BuildError {
     BuildError::Unsupported { kind, what }
 }
 
-fn length(what: &'static str, name: &str, expected: usize, found: usize) -> Result<(), BuildError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(BuildError::RowCount {
-            what,
-            name: name.to_owned(),
-            expected,
-            found,
-        })
+/// Checks that lines have two vertices each.
+fn check_lines(offsets: &[u64], kind: GeometryKind) -> Result<(), BuildError> {
+    if kind != GeometryKind::Lines {
+        return Ok(());
+    }
+    let lengths = offsets.windows(2).map(|pair| pair[1] - pair[0]);
+    match lengths.enumerate().find(|(_, vertices)| *vertices != 2) {
+        None => Ok(()),
+        Some((line, vertices)) => {
+            let vertices = usize::try_from(vertices).unwrap_or(usize::MAX);
+            Err(BuildError::LineVertices { line, vertices })
+        }
     }
 }
 
-fn check_offsets(offsets: &[u64], vertices: usize, kind: GeometryKind) -> Result<(), BuildError> {
-    let refused = |at: usize, found: u64| {
-        Err(BuildError::PartOffsets {
-            vertices,
-            at,
-            found,
-        })
-    };
-    let end = vertices as u64;
-    match (offsets.first(), offsets.last()) {
-        (Some(0), Some(last)) if *last == end => {}
-        (Some(0), Some(&last)) => return refused(offsets.len() - 1, last),
-        (first, _) => return refused(0, first.copied().unwrap_or(end)),
-    }
-    for (at, pair) in offsets.windows(2).enumerate() {
-        if pair[1] < pair[0] {
-            return refused(at + 1, pair[1]);
-        }
-        if kind == GeometryKind::Lines && pair[1] - pair[0] != 2 {
-            let vertices = usize::try_from(pair[1] - pair[0]).unwrap_or(usize::MAX);
-            return Err(BuildError::LineVertices { line: at, vertices });
-        }
-    }
-    Ok(())
-}
-
-/// Checks the width of links, and that the kind of geometry has links and their attributes.
-fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
+/// Checks the width of links, that the kind of geometry has links and their attributes, and that links
+/// which do not number the vertices of the whole input end in the geometry.
+fn check_links(
+    geometry: &Geometry,
+    design: &Design,
+    numbering: LinkNumbering,
+) -> Result<(), BuildError> {
     let kind = design.kind.plural();
-    let width = geometry.link_width;
+    let links = geometry.links();
+    let has_attributes = !geometry.columns(Scope::Link).is_empty();
     if !design.kind.is_linked() {
-        if !geometry.links.is_empty() {
-            return Err(no_place(kind, "links"));
-        }
-        return if geometry.link.is_empty() {
-            Ok(())
-        } else {
-            Err(no_place(kind, "link attributes"))
+        return match (links.is_empty(), has_attributes) {
+            (false, _) => Err(no_place(kind, "links")),
+            (true, true) => Err(no_place(kind, "link attributes")),
+            (true, false) => Ok(()),
         };
     }
+    let found = links.width;
     let expected = match design.kind {
-        GeometryKind::Mesh if (3..=8).contains(&width) => None,
+        GeometryKind::Mesh if (3..=8).contains(&found) => None,
         GeometryKind::Mesh => Some("3 to 8"),
-        _ if width == 2 => None,
+        _ if found == 2 => None,
         _ => Some("2"),
     };
     if let Some(expected) = expected {
         // Faces have no default number of corners, so that input without faces has none.
-        if design.kind == GeometryKind::Mesh && geometry.links.is_empty() {
+        if design.kind == GeometryKind::Mesh && links.is_empty() {
             return Err(needs(kind, "links"));
         }
         return Err(BuildError::LinkWidth {
             kind,
             expected,
-            found: width,
+            found,
         });
     }
-    let ends = geometry.links.len();
-    if !ends.is_multiple_of(width) {
-        return Err(BuildError::PartialLink { ends, width });
-    }
-    if design.kind == GeometryKind::Skeletons && !geometry.link.is_empty() {
+    if design.kind == GeometryKind::Skeletons && has_attributes {
         // Links implied by the order of rows have no cell that could hold a value.
         return Err(no_place(
             kind,
             "link attributes; keep them with the child vertex",
         ));
     }
-    Ok(())
+    match numbering {
+        LinkNumbering::Input => Ok(()),
+        LinkNumbering::Batch => check_ends(geometry),
+    }
 }
 
 /// Checks that links refer to vertices of the geometry.
 fn check_ends(geometry: &Geometry) -> Result<(), BuildError> {
     let vertices = geometry.vertices();
+    let links = geometry.links();
     let inside = |end: &i64| usize::try_from(*end).is_ok_and(|end| end < vertices);
-    match geometry.links.iter().position(|end| !inside(end)) {
+    match links.ends.iter().position(|end| !inside(end)) {
         None => Ok(()),
         Some(at) => Err(BuildError::LinkEndOutOfRange {
-            link: at / geometry.link_width.max(1),
-            vertex: geometry.links[at],
+            link: at / links.width.max(1),
+            vertex: links.ends[at],
             vertices,
         }),
-    }
-}
-
-/// Checks that names are distinct identifiers and that columns have `rows` rows.
-pub(crate) fn attributes(
-    what: &'static str,
-    attributes: &[Column],
-    rows: usize,
-) -> Result<(), BuildError> {
-    let mut names = HashSet::new();
-    for column in attributes {
-        let name = &column.name;
-        identifier(what, name)?;
-        if !names.insert(name) {
-            let name = name.clone();
-            return Err(BuildError::DuplicateName { what, name });
-        }
-        if let ColumnValues::Numeric(numbers) = &column.values
-            && !numbers.bytes.len().is_multiple_of(numbers.row_size())
-        {
-            let name = name.clone();
-            return Err(BuildError::PartialRow { what, name });
-        }
-        length(what, name, rows, column.len())?;
-        if let Some(nulls) = &column.nulls {
-            length(what, name, rows, nulls.len())?;
-        }
-    }
-    Ok(())
-}
-
-/// Checks that a name is an ASCII identifier of at most 200 bytes.
-fn identifier(what: &'static str, name: &str) -> Result<(), BuildError> {
-    let mut letters = name.bytes();
-    let first = letters.next();
-    let starts = first.is_some_and(|letter| letter.is_ascii_alphabetic() || letter == b'_');
-    let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
-    if starts && goes_on && name.len() <= 200 {
-        Ok(())
-    } else {
-        Err(BuildError::InvalidName {
-            what,
-            name: name.to_owned(),
-        })
-    }
-}
-
-fn distinct(ids: &[i64]) -> Result<(), BuildError> {
-    if ids.is_sorted_by(|a, b| a < b) {
-        return Ok(());
-    }
-    let mut seen = HashSet::with_capacity(ids.len());
-    match ids.iter().find(|id| !seen.insert(**id)) {
-        None => Ok(()),
-        Some(&id) => Err(BuildError::DuplicateObject(id)),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Planning and encoding of Zarr Vectors stores, without I/O.
 //!
-//! [`Geometry`] is the input and [`Design`] says how to store it. [`WritePlan::new`] validates both
-//! before anything is written, decides the chunk, row and fragment of every vertex, and splits the
-//! work into tasks that run in any order on any machine: [`WritePlan::run`] encodes the cells of a
-//! task, [`WritePlan::rest`] everything that belongs to no chunk.
+//! [`Geometry`] is the input, whose columns a [`GeometryBuilder`] has checked, and [`Design`] says how
+//! to store it. [`WritePlan::new`] validates both before anything is written, decides the chunk, row
+//! and fragment of every vertex, and splits the work into tasks that run in any order on any machine:
+//! [`WritePlan::run`] encodes the cells of a task, [`WritePlan::rest`] everything that belongs to no
+//! chunk.
 //!
 //! ```
 //! use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Output, WritePlan};
@@ -33,6 +34,7 @@ mod bounds;
 mod check;
 #[cfg(feature = "coarsen")]
 pub mod coarsen;
+mod column_check;
 mod coordinates;
 mod design;
 pub mod edit;
@@ -59,7 +61,7 @@ pub use design::{
     AxisSpec, CellChecksums, Design, ManifestForm, OutOfBounds, Profile, Purpose, ShardingPolicy,
 };
 pub use error::BuildError;
-pub use geometry::{Geometry, LinkNumbering};
+pub use geometry::{Geometry, GeometryBuilder, LinkEnds, LinkNumbering, VertexOwners};
 pub use output::Output;
 pub use parametric::{Formula, FormulaSet};
 pub use plan::{PlanEstimate, PlanSummary, WritePlan};

@@ -1,17 +1,15 @@
 //! Objects of a store: ids, and rows of their attributes.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use crate::{
     design::{Design, Profile},
     error::BuildError,
-    geometry::Geometry,
+    geometry::{GeometryBuilder, VertexOwners},
 };
-use zvf_model::column::Column;
-
-/// Upper bound on the numbers of groups. A number takes memory for all smaller ones: groups are rows of
-/// one chunk, in which missing groups have empty rows. `zvf query` lists as many groups.
-const MAX_GROUPS: u32 = 1 << 20;
 
 /// Objects by row of the object index.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,33 +24,31 @@ impl ObjectRows {
     /// Returns the objects and the object row of each vertex or path; `None` when neither ids nor
     /// object columns are given.
     pub(crate) fn of(
-        geometry: &Geometry,
+        geometry: &GeometryBuilder,
         design: &Design,
     ) -> Result<Option<(Self, Vec<u32>)>, BuildError> {
-        let has_objects = geometry.object_ids.is_some() || implies_objects(geometry);
-        let things = match &geometry.part_offsets {
-            Some(offsets) => offsets.len() - 1,
-            None => geometry.vertices(),
-        };
-        let is_path = design.kind.is_paths();
-        let own = match (is_path, &geometry.part_objects, &geometry.object_ids) {
-            (true, Some(ids), _) | (false, _, Some(ids)) => Owners::Given(ids),
-            (true, None, _) => Owners::Each(things),
+        let vertices = geometry.vertices();
+        let own = match &geometry.owners {
+            VertexOwners::Paths { objects: None, .. } => OwnIds::Each(geometry.owners.paths()),
+            VertexOwners::Paths {
+                objects: Some(ids), ..
+            }
+            | VertexOwners::Vertices(ids) => OwnIds::Given(ids),
             // Points become one object each; linked geometry is a single object.
-            (false, _, None) if design.kind.is_linked() => Owners::One(things),
-            (false, _, None) if has_objects => Owners::Each(things),
-            (false, _, None) => return Ok(None),
+            VertexOwners::Unnamed if design.kind.is_linked() => OwnIds::One(vertices),
+            VertexOwners::Unnamed if implies_objects(geometry) => OwnIds::Each(vertices),
+            VertexOwners::Unnamed => return Ok(None),
         };
         let (objects, row_of) = match own {
-            Owners::Given(ids) => Self::numbered(ids.iter().copied(), geometry, design)?,
-            Owners::Each(things) => Self::numbered(0..things as i64, geometry, design)?,
-            Owners::One(things) => Self::numbered(0..things.min(1) as i64, geometry, design)?,
+            OwnIds::Given(ids) => Self::numbered(ids.iter().copied(), geometry, design)?,
+            OwnIds::Each(things) => Self::numbered(0..things as i64, geometry, design)?,
+            OwnIds::One(things) => Self::numbered(0..things.min(1) as i64, geometry, design)?,
         };
         let row = |id| row_of.get(id).unwrap_or(u32::MAX);
         let rows = match own {
-            Owners::Given(ids) => ids.iter().map(|id| row(*id)).collect(),
-            Owners::Each(things) => (0..things as i64).map(row).collect(),
-            Owners::One(things) => vec![row(0); things],
+            OwnIds::Given(ids) => ids.iter().map(|id| row(*id)).collect(),
+            OwnIds::Each(things) => (0..things as i64).map(row).collect(),
+            OwnIds::One(things) => vec![row(0); things],
         };
         Ok(Some((objects, rows)))
     }
@@ -60,7 +56,7 @@ impl ObjectRows {
     /// Returns the objects with these ids and those with attributes.
     pub(crate) fn among(
         own: impl Iterator<Item = i64>,
-        geometry: &Geometry,
+        geometry: &GeometryBuilder,
         design: &Design,
     ) -> Result<Self, BuildError> {
         Self::numbered(own, geometry, design).map(|(objects, _)| objects)
@@ -68,7 +64,7 @@ impl ObjectRows {
 
     fn numbered(
         own: impl Iterator<Item = i64>,
-        geometry: &Geometry,
+        geometry: &GeometryBuilder,
         design: &Design,
     ) -> Result<(Self, RowById), BuildError> {
         let listed = geometry.objects.iter().flatten().copied();
@@ -80,7 +76,7 @@ impl ObjectRows {
         }
         let row_of = RowById::new(&ids);
         let objects = Self {
-            attribute_rows: attribute_rows(geometry, design, &ids, &row_of)?,
+            attribute_rows: attribute_rows(geometry, &ids, &row_of)?,
             ids,
         };
         for (group, members) in &geometry.groups {
@@ -98,9 +94,9 @@ impl ObjectRows {
     }
 }
 
-/// Source of the objects of vertices or paths.
+/// Ids of the objects of vertices or paths.
 #[derive(Clone, Copy)]
-enum Owners<'a> {
+enum OwnIds<'a> {
     Given(&'a [i64]),
     /// Each vertex or path is an object.
     Each(usize),
@@ -123,7 +119,7 @@ fn distinct(all: impl Iterator<Item = i64>) -> Vec<i64> {
 }
 
 /// Returns whether object, fragment or group columns imply objects.
-pub(crate) fn implies_objects(geometry: &Geometry) -> bool {
+pub(crate) fn implies_objects(geometry: &GeometryBuilder) -> bool {
     geometry.objects.is_some()
         || !geometry.object.is_empty()
         || !geometry.fragment.is_empty()
@@ -133,73 +129,36 @@ pub(crate) fn implies_objects(geometry: &Geometry) -> bool {
 
 /// Returns the attribute row of each row of the index.
 fn attribute_rows(
-    geometry: &Geometry,
-    design: &Design,
+    geometry: &GeometryBuilder,
     ids: &[i64],
     row_of: &RowById,
 ) -> Result<Vec<Option<usize>>, BuildError> {
     let mut given = vec![None; ids.len()];
-    let rows = match (&geometry.objects, &geometry.part_objects) {
-        (Some(objects), _) => {
-            for (at, id) in objects.iter().enumerate() {
-                if let Some(row) = row_of.get(*id) {
-                    given[row as usize] = Some(at);
-                }
-            }
-            objects.len()
-        }
+    let own = match (&geometry.objects, &geometry.owners) {
+        (Some(objects), _) => Cow::Borrowed(objects.as_slice()),
         // Attribute rows follow the order of the paths.
-        (None, Some(parts)) if design.kind.is_paths() => {
-            for (at, id) in parts.iter().enumerate() {
-                if let Some(row) = row_of.get(*id) {
-                    given[row as usize] = Some(at);
-                }
-            }
-            parts.len()
-        }
-        (None, _) => {
-            // Attribute rows exist for used ids only.
-            let own = geometry.object_ids.as_deref().unwrap_or(ids);
-            let own = distinct(own.iter().copied());
-            for (at, id) in own.iter().enumerate() {
-                if let Some(row) = row_of.get(*id) {
-                    given[row as usize] = Some(at);
-                }
-            }
-            own.len()
-        }
+        (
+            None,
+            VertexOwners::Paths {
+                objects: Some(ids), ..
+            },
+        ) => Cow::Borrowed(ids.as_slice()),
+        // Attribute rows exist for used ids only.
+        (None, owners) => Cow::Owned(distinct(owners.ids().unwrap_or(ids).iter().copied())),
     };
-    let length = |what, attributes: &[Column]| crate::check::attributes(what, attributes, rows);
-    length("object attribute", &geometry.object)?;
-    length("fragment attribute", &geometry.fragment)?;
-    check_groups(geometry)?;
-    Ok(given)
-}
-
-/// Checks the numbers and attributes of groups.
-pub(crate) fn check_groups(geometry: &Geometry) -> Result<(), BuildError> {
-    let groups = geometry.groups.keys().next_back();
-    if let Some(&number) = groups.filter(|number| **number >= MAX_GROUPS) {
-        return Err(BuildError::GroupNumber(number));
+    for (at, id) in own.iter().enumerate() {
+        if let Some(row) = row_of.get(*id) {
+            given[row as usize] = Some(at);
+        }
     }
-    let groups = groups.map_or(0, |last| *last as usize + 1);
-    let rows = groups.max(longest(geometry));
-    crate::check::attributes("group attribute", &geometry.group, rows)
+    geometry.check_described(own.len())?;
+    Ok(given)
 }
 
 /// Returns the members of a group in their order, each once.
 pub(crate) fn distinct_members(ids: &[i64]) -> Vec<i64> {
     let mut seen = HashSet::with_capacity(ids.len());
     ids.iter().copied().filter(|id| seen.insert(*id)).collect()
-}
-
-/// Returns the number of group attribute rows; a group may have attributes and no members.
-fn longest(geometry: &Geometry) -> usize {
-    let rows = geometry
-        .group
-        .iter()
-        .map(|attribute| attribute.values.len());
-    rows.max().unwrap_or(0)
 }
 
 /// Map from object ids to rows.

@@ -20,7 +20,7 @@ use crate::{
     design::{AxisSpec, Design, Profile},
     error::BuildError,
     fragment_column::{by_fragment, by_object, owner_column},
-    geometry::Geometry,
+    geometry::{Geometry, GeometryBuilder, LinkEnds, VertexOwners},
     link_placement::{CrossChunkPolicy, LinkPlacement},
     metadata::{self, Encoding},
     objects::ObjectRows,
@@ -48,7 +48,8 @@ pub(crate) use objects::{LoggedColumn, LoggedObjects};
 /// equal plans, and equal tasks give equal cells on any machine and in any order.
 #[derive(Debug)]
 pub struct WritePlan {
-    pub(crate) geometry: Geometry,
+    /// The columns that encoding still needs.
+    pub(crate) geometry: GeometryBuilder,
     /// Number of vertices.
     pub(crate) vertices: u64,
     pub(crate) design: Design,
@@ -115,7 +116,7 @@ impl WritePlan {
 
     fn of(geometry: Geometry, design: Design, settles: bool) -> Result<Self, BuildError> {
         check::check(&geometry, &design)?;
-        let geometry = bounds::stored(geometry, &design)?;
+        let geometry = bounds::stored(geometry.into_builder(), &design)?;
         let (mut geometry, (lower, upper)) = bounds::bounded(geometry, &design)?;
         let (objects, rows) = ObjectRows::of(&geometry, &design)?.unzip();
         let rows: Vec<u32> = rows.unwrap_or_default();
@@ -139,7 +140,7 @@ impl WritePlan {
         let assigned = spatial_layout::assign(&geometry.positions, &space, fragments, within)?;
         let grid = space.grid(fragments)?;
         let count = objects.as_ref().map_or(0, |objects| objects.ids.len());
-        let mut layout = if let Some(offsets) = &geometry.part_offsets {
+        let mut layout = if let Some(offsets) = geometry.owners.offsets() {
             VertexLayout::of_paths(assigned, offsets, count, &rows)
         } else {
             let grouping = match (&objects, &trees) {
@@ -165,10 +166,8 @@ impl WritePlan {
         drop((trees, rows));
         let links = links(&geometry, &design, &layout, has_trees)?;
         if settles {
-            geometry.links = Vec::new();
-            geometry.part_offsets = None;
-            geometry.part_objects = None;
-            geometry.object_ids = None;
+            geometry.links = LinkEnds::default();
+            geometry.owners = VertexOwners::default();
             layout.chunk_of = Vec::new();
         }
         let current = design.profile == Profile::V09;
@@ -388,15 +387,16 @@ impl WritePlan {
 /// Places the links of the geometry, or the steps of paths between chunks where the design requests
 /// them.
 fn links(
-    geometry: &Geometry,
+    geometry: &GeometryBuilder,
     design: &Design,
     layout: &VertexLayout,
     has_trees: bool,
 ) -> Result<Option<LinkPlacement>, BuildError> {
-    let width = LinkWidth::new(geometry.link_width as u64).map_err(|_| BuildError::LinkWidth {
+    let LinkEnds { width, ends } = &geometry.links;
+    let width = LinkWidth::new(*width as u64).map_err(|_| BuildError::LinkWidth {
         kind: design.kind.plural(),
         expected: "1 to 8",
-        found: geometry.link_width,
+        found: *width,
     })?;
     let policy = CrossChunkPolicy::of(design);
     if design.kind.is_linked() {
@@ -408,14 +408,13 @@ fn links(
                 && rows[child] == rows[parent] + 1
                 && !heads[child]
         };
-        return LinkPlacement::new(layout, &rows, width, &geometry.links, policy, implied)
-            .map(Some);
+        return LinkPlacement::new(layout, &rows, width, ends, policy, implied).map(Some);
     }
     if design.kind == GeometryKind::Points || !design.has_step_links() {
         return Ok(None);
     }
     let mut steps = Vec::new();
-    let offsets = geometry.part_offsets.as_deref().unwrap_or_default();
+    let offsets = geometry.owners.offsets().unwrap_or_default();
     for ends in offsets.windows(2) {
         for vertex in ends[0] + 1..ends[1] {
             let at = vertex as usize;
@@ -520,7 +519,7 @@ fn is_countable(bytes: u64) -> bool {
 
 /// Returns the attributes of fragments, with a row for each fragment.
 fn fragment_columns(
-    geometry: &Geometry,
+    geometry: &GeometryBuilder,
     design: &Design,
     layout: &VertexLayout,
     objects: Option<&ObjectRows>,

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::{GeometryKind, error::BuildError, geometry::Geometry, spatial_layout::Assignment};
+use crate::{
+    GeometryKind, error::BuildError, geometry::GeometryBuilder, spatial_layout::Assignment,
+};
 
 /// Stored order of vertices, and fragments over them.
 #[derive(Debug, Default)]
@@ -476,18 +478,22 @@ fn path_runs(offsets: &[u64], chunk_of: &[u32], rows: &[u32]) -> Vec<Vec<Fragmen
 
 impl Trees {
     /// Orders vertices along links (child, parent); `rows` gives the object of each vertex.
-    pub(crate) fn new(geometry: &Geometry, rows: &[u32], ids: &[i64]) -> Result<Self, BuildError> {
+    pub(crate) fn new(
+        geometry: &GeometryBuilder,
+        rows: &[u32],
+        ids: &[i64],
+    ) -> Result<Self, BuildError> {
         let vertices = geometry.vertices();
         let mut has_parent = vec![false; vertices];
         let mut children: Vec<u32> = vec![0; vertices + 1];
-        for link in geometry.links.chunks_exact(2) {
+        for link in geometry.links.ends.chunks_exact(2) {
             // Link ends were validated as vertices.
             let (child, of) = (link[0] as usize, link[1] as usize);
             if child == of {
                 return Err(BuildError::Cycle(child));
             }
             if has_parent[child] {
-                let mut links = geometry.links.chunks_exact(2);
+                let mut links = geometry.links.ends.chunks_exact(2);
                 let first = links.find(|link| link[0] as usize == child);
                 return Err(BuildError::MultipleParents {
                     vertex: child,
@@ -509,8 +515,8 @@ impl Trees {
             children[at] += children[at - 1];
         }
         // Filled from the end, so that offsets end up at the first child of each vertex.
-        let mut list = vec![0u32; geometry.links.len() / 2];
-        for link in geometry.links.chunks_exact(2).rev() {
+        let mut list = vec![0u32; geometry.links.ends.len() / 2];
+        for link in geometry.links.ends.chunks_exact(2).rev() {
             let slot = &mut children[link[1] as usize];
             *slot -= 1;
             list[*slot as usize] = link[0] as u32;

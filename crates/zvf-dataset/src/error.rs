@@ -106,6 +106,13 @@ impl From<Error> for Failure {
     }
 }
 
+#[cfg(feature = "write")]
+impl From<zvf_build::BuildError> for Error {
+    fn from(cause: zvf_build::BuildError) -> Self {
+        Failure::from(cause).into()
+    }
+}
+
 macro_rules! from_causes {
     ($($cause:ty),+ $(,)?) => {$(
         impl From<$cause> for Error {

@@ -391,6 +391,13 @@ impl From<CellError> for Failure {
 }
 
 impl Failure {
+    /// Returns the failure of a source of geometry, whose columns may disagree.
+    #[cfg(feature = "write")]
+    pub fn of_source(error: Box<dyn core::error::Error + Send + Sync>) -> Self {
+        let error = error.downcast().map(|error| Self::Build(*error));
+        error.unwrap_or_else(Self::Source)
+    }
+
     /// Returns the class of the failure. A new variant must be assigned to a class here.
     pub(crate) fn kind(&self) -> ErrorKind {
         match self {

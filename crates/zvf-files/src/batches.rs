@@ -7,8 +7,8 @@ use std::{
 };
 
 use zvf::{
-    Geometry, GeometryKind, LinkNumbering, Links, NumericColumn, ObjectGroup, ObjectIds, Parts,
-    QueryResult,
+    GeometryBuilder, GeometryKind, LinkNumbering, Links, ObjectGroup, ObjectIds, Parts,
+    QueryResult, VertexOwners,
 };
 
 use crate::{FileDescription, FileFault, GeometryReader, GroupTables};
@@ -28,12 +28,17 @@ impl fmt::Debug for FileResults<'_> {
 
 impl<'a> FileResults<'a> {
     /// Starts with the next batch of a reader.
-    pub fn new(reader: &'a mut dyn GeometryReader) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// The error of the reader's tables.
+    pub fn new(reader: &'a mut dyn GeometryReader) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let description = reader.description();
         let axes = description.axes.iter().map(|axis| axis.name.clone());
-        let mut state = ResultState::new(reader.tables(), description.kind, axes.collect());
+        let tables = reader.tables()?.into_builder();
+        let mut state = ResultState::new(tables, description.kind, axes.collect());
         state.numbering = reader.link_numbering();
-        Self { reader, state }
+        Ok(Self { reader, state })
     }
 
     /// Returns the next batch of the reader, of about `vertices` vertices; `None` at the end.
@@ -48,7 +53,7 @@ impl<'a> FileResults<'a> {
         let Some(batch) = self.reader.next(vertices)? else {
             return Ok(None);
         };
-        Ok(Some(self.state.result(batch)?))
+        Ok(Some(self.state.result(batch.into_builder())?))
     }
 
     /// Returns whether each object of linked geometry is in one batch, with all of its links.
@@ -76,21 +81,18 @@ impl<'a> FileResults<'a> {
 ///
 /// [`FileFault::Broken`] for links that end in no vertex.
 pub fn whole_result(
-    mut geometry: Geometry,
+    mut geometry: GeometryBuilder,
     kind: GeometryKind,
     axes: Vec<String>,
 ) -> Result<QueryResult, FileFault> {
-    let mut tables = Geometry::new(NumericColumn::new(geometry.positions.kind, 3));
-    tables.objects = geometry.objects.take();
-    tables.object = std::mem::take(&mut geometry.object);
-    tables.groups = std::mem::take(&mut geometry.groups);
+    let tables = geometry.take_tables();
     let groups = groups(&tables);
     let mut result = ResultState::new(tables, kind, axes).result(geometry)?;
     result.groups = groups;
     Ok(result)
 }
 
-fn groups(tables: &Geometry) -> Vec<ObjectGroup> {
+fn groups(tables: &GeometryBuilder) -> Vec<ObjectGroup> {
     let groups = tables.groups.iter().map(|(id, members)| ObjectGroup {
         id: u64::from(*id),
         members: members.clone(),
@@ -101,7 +103,7 @@ fn groups(tables: &Geometry) -> Vec<ObjectGroup> {
 /// State that the batches of a result share.
 #[derive(Debug)]
 struct ResultState {
-    tables: Geometry,
+    tables: GeometryBuilder,
     kind: GeometryKind,
     axes: Vec<String>,
     /// Rows of `tables` by object id; empty if ids are rows.
@@ -115,7 +117,7 @@ struct ResultState {
 }
 
 impl ResultState {
-    fn new(tables: Geometry, kind: GeometryKind, axes: Vec<String>) -> Self {
+    fn new(tables: GeometryBuilder, kind: GeometryKind, axes: Vec<String>) -> Self {
         let ids = tables.objects.as_deref().unwrap_or_default();
         let is_numbered = (0..).zip(ids).all(|(row, id)| row == *id);
         let rows = ids
@@ -136,7 +138,7 @@ impl ResultState {
         }
     }
 
-    fn result(&mut self, batch: Geometry) -> Result<QueryResult, FileFault> {
+    fn result(&mut self, batch: GeometryBuilder) -> Result<QueryResult, FileFault> {
         let first = self.first_row;
         let vertices = u64::try_from(batch.vertices()).unwrap_or(u64::MAX);
         self.first_row = first.saturating_add(vertices);
@@ -150,21 +152,32 @@ impl ResultState {
         let mut objects: Vec<i64> = Vec::new();
         // Attributes of objects that come with a batch have a row for each path.
         let mut paths: BTreeMap<i64, usize> = BTreeMap::new();
-        if let Some(offsets) = batch.part_offsets {
-            let count = offsets.len().saturating_sub(1);
-            let next = self.last.map_or(0, |last| last.saturating_add(1));
-            let numbered = || (next..).take(count).collect();
-            let owners = batch.part_objects.unwrap_or_else(numbered);
-            objects.clone_from(&owners);
-            if !batch.object.is_empty() {
-                paths.extend(owners.iter().copied().zip(0..));
+        let is_path = matches!(batch.owners, VertexOwners::Paths { .. });
+        let count = batch.owners.paths();
+        match batch.owners {
+            VertexOwners::Unnamed => {}
+            VertexOwners::Vertices(ids) => {
+                objects.clone_from(&ids);
+                result.object_ids = Some(ObjectIds::from_numbers(ids));
             }
-            let offsets = offsets.iter().map(|offset| offset.saturating_add(first));
-            result.parts = Some(Parts {
-                offsets: offsets.collect(),
+            VertexOwners::Paths {
+                offsets,
                 objects: owners,
-            });
-        } else if self.kind.is_linked() {
+            } => {
+                let next = self.last.map_or(0, |last| last.saturating_add(1));
+                let owners = owners.unwrap_or_else(|| (next..).take(count).collect());
+                objects.clone_from(&owners);
+                if !batch.object.is_empty() {
+                    paths.extend(owners.iter().copied().zip(0..));
+                }
+                let offsets = offsets.iter().map(|offset| offset.saturating_add(first));
+                result.parts = Some(Parts {
+                    offsets: offsets.collect(),
+                    objects: owners,
+                });
+            }
+        }
+        if self.kind.is_linked() && !is_path {
             let (before, count) = match self.numbering {
                 LinkNumbering::Batch => (first, vertices),
                 LinkNumbering::Input => (0, self.first_row),
@@ -173,17 +186,13 @@ impl ResultState {
                 let end = u64::try_from(end).ok().filter(|end| *end < count);
                 end.map(|end| end.saturating_add(before))
             };
-            let ends: Option<Vec<u64>> = batch.links.into_iter().map(end).collect();
+            let ends: Option<Vec<u64>> = batch.links.ends.into_iter().map(end).collect();
             result.links = Some(Links {
-                width: u32::try_from(batch.link_width).unwrap_or(u32::MAX),
+                width: u32::try_from(batch.links.width).unwrap_or(u32::MAX),
                 ends: ends.ok_or(FileFault::Broken(
                     "a link refers to a vertex that does not exist",
                 ))?,
             });
-        }
-        if let Some(ids) = batch.object_ids {
-            objects.clone_from(&ids);
-            result.object_ids = Some(ObjectIds::from_numbers(ids));
         }
         objects.sort_unstable();
         objects.dedup();

@@ -74,10 +74,10 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
     let mut link = edges.columns();
     rename(&mut vertex, &mut description.header, "names");
     rename(&mut link, &mut description.header, "link_names");
-    let mut geometry = Geometry::new(positions);
-    geometry.links = edges.links;
-    geometry.vertex = vertex;
-    geometry.link = link;
+    let geometry = Geometry::builder(positions)
+        .links(2, edges.links)
+        .vertex(vertex)
+        .link(link);
     Ok(WholeReader::new(geometry, description))
 }
 

@@ -19,7 +19,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use zvf::{Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{Column, ColumnValues, GeometryBuilder, GeometryKind, NumericColumn, numeric::Kind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, WholeReader,
@@ -85,7 +85,7 @@ pub(crate) fn open(
 }
 
 /// Reads the vertices and triangles of a surface.
-fn triangles(file: &mut ByteReader) -> Result<Geometry, FileError> {
+fn triangles(file: &mut ByteReader) -> Result<GeometryBuilder, FileError> {
     let vertices = count(file, "the number of vertices")?;
     let triangles = count(file, "the number of triangles")?;
     let mut positions = NumericColumn::new(Kind::Float32, 3);
@@ -104,7 +104,7 @@ fn triangles(file: &mut ByteReader) -> Result<Geometry, FileError> {
 
 /// Reads the vertices and quadrangles of an old surface. Coordinates are float32, or hundredths in
 /// two bytes if `is_short`.
-fn quadrangles(file: &mut ByteReader, is_short: bool) -> Result<Geometry, FileError> {
+fn quadrangles(file: &mut ByteReader, is_short: bool) -> Result<GeometryBuilder, FileError> {
     let vertices = u24(file.array("the number of vertices")?);
     let faces = u24(file.array("the number of quadrangles")?);
     let mut bytes = Vec::new();
@@ -130,7 +130,7 @@ fn quadrangles(file: &mut ByteReader, is_short: bool) -> Result<Geometry, FileEr
     let corners = words.iter().map(|word| u24(*word).cast_signed());
     let made = overlay::mesh(positions, corners);
     let mut geometry = made.map_err(|fault| fault.of(file.path()))?;
-    geometry.link_width = 4;
+    geometry.links.width = 4;
     Ok(geometry)
 }
 

@@ -24,7 +24,9 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric};
+use zvf::{
+    AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn, VertexOwners, numeric,
+};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
@@ -98,9 +100,8 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
     let coordinates = take_coordinates(&mut columns, &names, node);
     let (positions, named) = coordinates.map_err(|fault| fault.of(path))?;
     description.axes = if axes.is_empty() { named } else { axes };
-    let mut geometry = Geometry::new(positions);
-    geometry.links = links;
-    geometry.object_ids = objects;
+    let mut geometry = Geometry::builder(positions).links(2, links);
+    geometry.owners = objects.map_or(VertexOwners::Unnamed, VertexOwners::Vertices);
     let link = link.into_iter().map(|(_, column)| column).collect();
     for (mut columns, scope, key) in [(columns, "vertex", "names"), (link, "link", "link_names")] {
         let mut names = AttributeNames::default();

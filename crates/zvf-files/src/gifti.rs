@@ -43,7 +43,7 @@ mod xml;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use zvf::{Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{Column, ColumnValues, GeometryBuilder, GeometryKind, NumericColumn, numeric::Kind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, WholeReader,
@@ -98,7 +98,10 @@ pub(crate) fn read_overlay(path: &Path, limit: u64) -> Result<SurfaceValues, Fil
 }
 
 /// Returns the mesh of two arrays, and takes their values.
-fn surface(points: &mut DataArray, triangles: &mut DataArray) -> Result<Geometry, FileFault> {
+fn surface(
+    points: &mut DataArray,
+    triangles: &mut DataArray,
+) -> Result<GeometryBuilder, FileFault> {
     use Kind::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
 
     let whole = [Int32, UInt8, Int8, Int16, UInt16, UInt32, Int64, UInt64];

@@ -345,10 +345,10 @@ impl GraphContent {
             let note = format!("left out: {}", list.join(", "));
             description.notes.push(note);
         }
-        let mut geometry = Geometry::new(positions);
-        geometry.links = links;
-        geometry.vertex = vertex;
-        geometry.link = link;
+        let geometry = Geometry::builder(positions)
+            .links(2, links)
+            .vertex(vertex)
+            .link(link);
         Ok(WholeReader::new(geometry, description))
     }
 

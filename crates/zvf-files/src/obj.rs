@@ -22,7 +22,9 @@ use std::{
     path::Path,
 };
 
-use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, NumericColumn, VertexOwners, numeric::Kind,
+};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions,
@@ -220,7 +222,7 @@ impl ObjContent {
             )
         };
         debug_assert!(matches!(positions.kind, Kind::Float32 | Kind::Float64));
-        let mut geometry = Geometry::new(positions);
+        let mut geometry = Geometry::builder(positions);
         let has_faces = self.polygons.len() > 0;
         let kind = match (has_faces, self.edges.is_empty()) {
             (true, _) => GeometryKind::Mesh,
@@ -251,7 +253,7 @@ impl ObjContent {
         let linked = if has_faces {
             polygons.add_to(&mut geometry, Vec::new())
         } else {
-            geometry.links = edges.iter().copied().map(i64::from).collect();
+            geometry.links.ends = edges.iter().copied().map(i64::from).collect();
             let count = u64::try_from(vertices).unwrap_or(u64::MAX);
             match edges.iter().find(|end| u64::from(**end) >= count) {
                 None => Ok(()),
@@ -275,7 +277,7 @@ impl ObjContent {
     }
 
     /// Adds objects, if the file has names and no vertex belongs to two of them.
-    fn add_objects(&mut self, geometry: &mut Geometry, vertices: usize) {
+    fn add_objects(&mut self, geometry: &mut GeometryBuilder, vertices: usize) {
         let used: BTreeSet<i64> = self.owners.values().copied().collect();
         if self.shares || used.is_empty() {
             if self.shares {
@@ -307,7 +309,7 @@ impl ObjContent {
                 .push(Column::text("name", places.iter().map(name)));
         }
         geometry.objects = Some(places.iter().map(id).collect());
-        geometry.object_ids = Some(owners.iter().map(id).collect());
+        geometry.owners = VertexOwners::Vertices(owners.iter().map(id).collect());
     }
 
     /// Returns the name at a place from 1.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use zvf::{Column, ColumnValues, Geometry, NumericColumn};
+use zvf::{Column, ColumnValues, Geometry, GeometryBuilder, NumericColumn};
 
 use crate::{FileError, FileFault, FileHeader, names::AttributeNames, values::not_finite};
 
@@ -20,13 +20,13 @@ pub(crate) struct SurfaceValues {
 
 /// Adds values of vertices, and columns for the order of the file.
 pub(crate) fn add(
-    geometry: &mut Geometry,
+    geometry: &mut GeometryBuilder,
     header: &mut FileHeader,
     overlays: Vec<SurfaceValues>,
 ) -> Result<(), FileError> {
     let mut names = AttributeNames::default();
     let rows = |count: usize| -> NumericColumn { (0..u32::MAX).take(count).collect() };
-    let faces = geometry.link_count();
+    let faces = geometry.links.len();
     let row = Column::new(names.add("source_row"), rows(geometry.vertices()));
     geometry.vertex.push(row);
     geometry.link.push(Column::new("source_link", rows(faces)));
@@ -67,7 +67,7 @@ pub(crate) fn add(
 pub(crate) fn mesh(
     positions: NumericColumn,
     corners: impl ExactSizeIterator<Item = i32>,
-) -> Result<Geometry, FileFault> {
+) -> Result<GeometryBuilder, FileFault> {
     if let Some(value) = not_finite(&positions) {
         return Err(FileFault::NotFinite(value));
     }
@@ -86,10 +86,7 @@ pub(crate) fn mesh(
         let expected = "a triangle names vertices from 0 on; the file is cut or damaged";
         return Err(FileFault::field("a corner", corner, expected));
     }
-    let mut geometry = Geometry::new(positions);
-    geometry.link_width = 3;
-    geometry.links = links;
-    Ok(geometry)
+    Ok(Geometry::builder(positions).links(3, links))
 }
 
 /// Returns the name of a file without the extensions of its format.

@@ -41,7 +41,7 @@ mod writer;
 
 use std::path::Path;
 
-use zvf::{Geometry, GeometryKind};
+use zvf::{Geometry, GeometryBuilder, GeometryKind, VertexOwners};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
@@ -221,7 +221,7 @@ impl PlyContent {
         }
         let ends = ["vertex1", "vertex2"].map(|name| self.edges.take_integers(name));
         let object_ids = self.vertices.take_integers("object_id");
-        let mut geometry = Geometry::new(positions);
+        let mut geometry = Geometry::builder(positions);
         let kind = if self.polygons.len() > 0 {
             let attributes = self.of_faces.attributes();
             self.polygons
@@ -242,7 +242,7 @@ impl PlyContent {
                 let expected = "no vertex has this number; the file is damaged";
                 return Err(FileFault::field("the end of an edge", end, expected).of(path));
             }
-            geometry.links = one
+            geometry.links.ends = one
                 .iter()
                 .zip(&two)
                 .flat_map(|(one, two)| [*one, *two])
@@ -254,8 +254,8 @@ impl PlyContent {
         } else {
             GeometryKind::Points
         };
-        if geometry.part_offsets.is_none() {
-            geometry.object_ids = object_ids;
+        if let (VertexOwners::Unnamed, Some(ids)) = (&geometry.owners, object_ids) {
+            geometry.owners = VertexOwners::Vertices(ids);
         }
         geometry.vertex = self.vertices.attributes();
         if let Some(value) = not_finite(&geometry.positions) {
@@ -278,7 +278,7 @@ fn are_steps(ends: &[Option<Vec<i64>>; 2], parts: &[i64]) -> bool {
 }
 
 /// Makes a path of each run of equal parts.
-fn add_paths(geometry: &mut Geometry, parts: &[i64], objects: Option<&[i64]>) {
+fn add_paths(geometry: &mut GeometryBuilder, parts: &[i64], objects: Option<&[i64]>) {
     let mut offsets = vec![0_u64];
     let mut ids = Vec::new();
     let mut end = 0_usize;
@@ -288,6 +288,8 @@ fn add_paths(geometry: &mut Geometry, parts: &[i64], objects: Option<&[i64]>) {
         end = end.saturating_add(run.len());
         offsets.push(u64::try_from(end).unwrap_or(u64::MAX));
     }
-    geometry.part_offsets = Some(offsets);
-    geometry.part_objects = Some(ids);
+    geometry.owners = VertexOwners::Paths {
+        offsets,
+        objects: Some(ids),
+    };
 }

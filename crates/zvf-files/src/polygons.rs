@@ -4,7 +4,7 @@
 //! width. Others become triangles around their first corner, with the link attribute `face`, the
 //! number of the polygon.
 
-use zvf::{Column, Geometry, NumericColumn};
+use zvf::{Column, GeometryBuilder, LinkEnds, NumericColumn};
 
 use crate::FileFault;
 
@@ -114,7 +114,7 @@ impl PolygonList {
     /// [`FileFault::Field`] for a corner that is not a vertex.
     pub(crate) fn add_to(
         self,
-        geometry: &mut Geometry,
+        geometry: &mut GeometryBuilder,
         attributes: Vec<Column>,
     ) -> Result<(), FileFault> {
         self.check(u64::try_from(geometry.vertices()).unwrap_or(u64::MAX))?;
@@ -143,16 +143,18 @@ impl PolygonList {
         self,
         corners: Option<usize>,
         first: u32,
-        geometry: &mut Geometry,
+        geometry: &mut GeometryBuilder,
         attributes: Vec<Column>,
     ) {
         if let Some(corners) = corners {
-            geometry.link_width = corners;
-            geometry.links = self.corners;
+            geometry.links = LinkEnds {
+                width: corners,
+                ends: self.corners,
+            };
             geometry.link.extend(attributes);
             return;
         }
-        geometry.link_width = 3;
+        geometry.links.width = 3;
         let ends = if self.ends.is_empty() {
             (1..=self.count)
                 .map(|end| end.saturating_mul(self.width))
@@ -167,7 +169,7 @@ impl PolygonList {
             let origin = corners.first().copied().unwrap_or(0);
             for pair in corners.get(1..).unwrap_or_default().windows(2) {
                 let &[second, third] = pair else { continue };
-                geometry.links.extend([origin, second, third]);
+                geometry.links.ends.extend([origin, second, third]);
                 faces.push(face);
             }
             start = end;
@@ -188,12 +190,12 @@ impl PolygonList {
 
 #[cfg(test)]
 mod tests {
-    use zvf::ColumnValues;
+    use zvf::{ColumnValues, Geometry};
 
     use super::*;
 
-    fn square() -> Geometry {
-        Geometry::new(NumericColumn::float32(3, [0.0; 15]))
+    fn square() -> GeometryBuilder {
+        Geometry::builder(NumericColumn::float32(3, [0.0; 15]))
     }
 
     #[test]
@@ -204,17 +206,17 @@ mod tests {
         let mut geometry = square();
         polygons.add_to(&mut geometry, Vec::new()).unwrap();
         assert_eq!(
-            (geometry.link_width, geometry.links),
+            (geometry.links.width, geometry.links.ends),
             (4, vec![0, 1, 2, 3, 4, 1, 2, 0])
         );
         assert_eq!(geometry.link, []);
         let mut wide = PolygonList::default();
         wide.push(0..9).unwrap();
         wide.push(1..10).unwrap();
-        let mut geometry = Geometry::new(NumericColumn::float32(3, [0.0; 30]));
+        let mut geometry = Geometry::builder(NumericColumn::float32(3, [0.0; 30]));
         wide.add_to(&mut geometry, Vec::new()).unwrap();
-        assert_eq!((geometry.link_width, geometry.link_count()), (3, 14));
-        assert_eq!(geometry.links[21..24], [1, 2, 3]);
+        assert_eq!((geometry.links.width, geometry.links.len()), (3, 14));
+        assert_eq!(geometry.links.ends[21..24], [1, 2, 3]);
     }
 
     #[test]
@@ -224,8 +226,8 @@ mod tests {
         polygons.push([4, 1, 2]).unwrap();
         let mut geometry = square();
         polygons.add_to(&mut geometry, Vec::new()).unwrap();
-        assert_eq!(geometry.link_width, 3);
-        assert_eq!(geometry.links, [0, 1, 2, 0, 2, 3, 4, 1, 2]);
+        assert_eq!(geometry.links.width, 3);
+        assert_eq!(geometry.links.ends, [0, 1, 2, 0, 2, 3, 4, 1, 2]);
         let faces = ColumnValues::Numeric([0_u32, 0, 1].into_iter().collect());
         assert_eq!(geometry.link[0].values, faces);
     }

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use zvf::{Column, Geometry, GeometryKind, GeometrySource, LinkNumbering, NumericColumn};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, GeometrySource, LinkNumbering, NumericColumn,
+    VertexOwners,
+};
 
 use crate::{AttributeRename, FileDescription, FileObjectIds, input::length_of};
 
@@ -77,31 +80,32 @@ const WHOLE_BATCH: usize = 1 << 20;
 pub fn read_whole(
     reader: &mut dyn GeometryReader,
 ) -> Result<Geometry, Box<dyn std::error::Error + Send + Sync>> {
-    let mut whole: Option<Geometry> = None;
+    let mut whole: Option<GeometryBuilder> = None;
     let numbering = reader.link_numbering();
     while let Some(batch) = reader.next(WHOLE_BATCH)? {
+        let batch = batch.into_builder();
         match &mut whole {
             None => whole = Some(batch),
             Some(whole) => append(whole, batch, numbering)?,
         }
     }
-    let tables = reader.tables();
+    let tables = reader.tables()?.into_builder();
     let mut whole =
-        whole.unwrap_or_else(|| Geometry::new(NumericColumn::new(tables.positions.kind, 3)));
-    if !whole.object.is_empty() {
-        whole.objects.clone_from(&whole.part_objects);
+        whole.unwrap_or_else(|| Geometry::builder(NumericColumn::new(tables.positions.kind, 3)));
+    if let (VertexOwners::Paths { objects, .. }, false) = (&whole.owners, whole.object.is_empty()) {
+        whole.objects.clone_from(objects);
     }
     whole.objects = whole.objects.or(tables.objects);
     whole.object.extend(tables.object);
     whole.groups.extend(tables.groups);
     whole.group.extend(tables.group);
-    Ok(whole)
+    Ok(whole.build()?)
 }
 
 /// Appends a batch.
 fn append(
-    whole: &mut Geometry,
-    batch: Geometry,
+    whole: &mut GeometryBuilder,
+    batch: GeometryBuilder,
     numbering: LinkNumbering,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let before = u64::try_from(whole.vertices())?;
@@ -116,25 +120,32 @@ fn append(
             attribute.append(more)?;
         }
     }
-    if let (Some(all), Some(more)) = (&mut whole.part_offsets, batch.part_offsets) {
+    if let (Some(all), Some(more)) = (whole.owners.ids_mut(), batch.owners.ids()) {
+        all.extend(more);
+    }
+    if let (VertexOwners::Paths { offsets, .. }, VertexOwners::Paths { offsets: more, .. }) =
+        (&mut whole.owners, batch.owners)
+    {
         let more = more.into_iter().skip(1);
-        all.extend(more.map(|offset| offset.saturating_add(before)));
-    }
-    if let (Some(all), Some(more)) = (&mut whole.part_objects, batch.part_objects) {
-        all.extend(more);
-    }
-    if let (Some(all), Some(more)) = (&mut whole.object_ids, batch.object_ids) {
-        all.extend(more);
+        offsets.extend(more.map(|offset| offset.saturating_add(before)));
     }
     let first = match numbering {
         LinkNumbering::Batch => i64::try_from(before)?,
         LinkNumbering::Input => 0,
     };
-    let links = batch.links.into_iter();
+    let links = batch.links.ends.into_iter();
     whole
         .links
+        .ends
         .extend(links.map(|end| end.saturating_add(first)));
     Ok(())
+}
+
+/// Builds the geometry of a batch.
+pub(crate) fn built(
+    batch: Option<GeometryBuilder>,
+) -> Result<Option<Geometry>, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(batch.map(GeometryBuilder::build).transpose()?)
 }
 
 /// Paths that are collected for a batch.
@@ -173,15 +184,12 @@ impl PathBatch {
         self,
         positions: NumericColumn,
         vertex: Vec<Column>,
-    ) -> Option<Geometry> {
+    ) -> Option<GeometryBuilder> {
         if self.objects.is_empty() {
             return None;
         }
-        let mut geometry = Geometry::new(positions);
-        geometry.vertex = vertex;
-        geometry.part_offsets = Some(self.offsets);
-        geometry.part_objects = Some(self.objects);
-        Some(geometry)
+        let geometry = Geometry::builder(positions).vertex(vertex);
+        Some(geometry.paths(self.offsets, self.objects))
     }
 }
 

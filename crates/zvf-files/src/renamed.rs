@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, error::Error, path::Path};
 
 use serde_json::{Map, Value, json};
-use zvf::{Column, Geometry, GeometrySource, LinkNumbering};
+use zvf::{BuildError, Column, Geometry, GeometryBuilder, GeometrySource, LinkNumbering};
 
 use crate::{
     AttributeRename, FileDescription, FileError, FileFault, FileHeader, GeometryReader,
@@ -37,14 +37,19 @@ impl RenamedReader {
         renames: &[AttributeRename],
         path: &Path,
     ) -> Result<Self, FileError> {
-        let in_file = |error: Box<dyn Error + Send + Sync>| match error.downcast::<FileError>() {
-            Ok(error) => *error,
-            Err(_) => FileFault::Broken("the file cannot be read twice").of(path),
+        let in_file = |error| match FileError::of_batch(error) {
+            FileError {
+                fault: FileFault::Batch(_),
+                ..
+            } => FileFault::Broken("the file cannot be read twice").of(path),
+            error => error,
         };
         let batch = reader.next(1).map_err(in_file)?;
         reader.rewind().map_err(in_file)?;
         let mut found: Vec<(&'static str, String)> = Vec::new();
-        for mut geometry in batch.into_iter().chain([reader.tables()]) {
+        let tables = reader.tables().map_err(in_file)?;
+        for geometry in batch.into_iter().chain([tables]) {
+            let mut geometry = geometry.into_builder();
             for (scope, columns) in families(&mut geometry) {
                 found.extend(columns.iter().map(|column| (scope, column.name.clone())));
             }
@@ -80,14 +85,16 @@ impl RenamedReader {
         })
     }
 
-    fn rename(&self, geometry: &mut Geometry) {
-        for (scope, columns) in families(geometry) {
+    fn renamed(&self, geometry: Geometry) -> Result<Geometry, BuildError> {
+        let mut geometry = geometry.into_builder();
+        for (scope, columns) in families(&mut geometry) {
             for column in columns {
                 if let Some(new) = self.names.get(&(scope, column.name.clone())) {
                     column.name.clone_from(new);
                 }
             }
         }
+        geometry.build()
     }
 }
 
@@ -100,7 +107,7 @@ fn is_of(rename: &AttributeRename, scope: &str, name: &str, in_file: &str) -> bo
 }
 
 /// Returns the attributes of each scope.
-fn families(geometry: &mut Geometry) -> [(&'static str, &mut Vec<Column>); 4] {
+fn families(geometry: &mut GeometryBuilder) -> [(&'static str, &mut Vec<Column>); 4] {
     [
         ("vertex", &mut geometry.vertex),
         ("link", &mut geometry.link),
@@ -164,24 +171,19 @@ fn rename_header(header: &mut FileHeader, names: &BTreeMap<(&'static str, String
 
 impl GeometrySource for RenamedReader {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        let mut batch = self.reader.next(vertices)?;
-        if let Some(batch) = &mut batch {
-            self.rename(batch);
-        }
+        let batch = self.reader.next(vertices)?;
         // Some notes come with the last batch.
         let notes = &self.reader.description().notes;
         self.description.notes.clone_from(notes);
-        Ok(batch)
+        Ok(batch.map(|batch| self.renamed(batch)).transpose()?)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.reader.rewind()
     }
 
-    fn tables(&self) -> Geometry {
-        let mut tables = self.reader.tables();
-        self.rename(&mut tables);
-        tables
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(self.renamed(self.reader.tables()?)?)
     }
 
     fn link_numbering(&self) -> LinkNumbering {

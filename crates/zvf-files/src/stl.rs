@@ -24,7 +24,7 @@ use std::{
     path::Path,
 };
 
-use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{Column, Geometry, GeometryBuilder, GeometryKind, NumericColumn, numeric::Kind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions,
@@ -167,13 +167,10 @@ impl WeldedCorners {
         self.corners.push(i64::from(number));
     }
 
-    fn geometry(self) -> Geometry {
+    fn geometry(self) -> GeometryBuilder {
         let mut positions = NumericColumn::new(Kind::Float32, 3);
         positions.bytes = self.positions;
-        let mut geometry = Geometry::new(positions);
-        geometry.link_width = 3;
-        geometry.links = self.corners;
-        geometry
+        Geometry::builder(positions).links(3, self.corners)
     }
 }
 
@@ -219,7 +216,7 @@ fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError
     Ok(WholeReader::new(geometry, description))
 }
 
-fn binary(file: &mut ByteReader, facets: u64) -> Result<Geometry, FileError> {
+fn binary(file: &mut ByteReader, facets: u64) -> Result<GeometryBuilder, FileError> {
     let mut corners = WeldedCorners::default();
     corners.reserve(facets);
     let mut words: Vec<u16> = Vec::new();
@@ -321,7 +318,7 @@ impl StlText {
 }
 
 /// Reads a text file. Also returns whether the last solid has a line `endsolid`.
-fn text(mut lines: LineReader) -> Result<(Geometry, bool), FileError> {
+fn text(mut lines: LineReader) -> Result<(GeometryBuilder, bool), FileError> {
     let mut content = StlText::default();
     while let Some(line) = lines.next()? {
         let added = content.add(line);
@@ -353,7 +350,7 @@ fn with_solids(
     corners: WeldedCorners,
     solids: &[i64],
     names: &[Option<String>],
-) -> Result<Geometry, FileFault> {
+) -> Result<GeometryBuilder, FileFault> {
     let mut numbers: HashMap<(i64, i64), u32> = HashMap::new();
     let mut rows = Vec::new();
     let mut owners = Vec::new();
@@ -373,10 +370,9 @@ fn with_solids(
     let positions = whole.positions.take(rows).ok_or(FileFault::Broken(
         "a facet has a vertex that does not exist",
     ))?;
-    let mut geometry = Geometry::new(positions);
-    geometry.link_width = 3;
-    geometry.links = links;
-    geometry.object_ids = Some(owners);
+    let mut geometry = Geometry::builder(positions)
+        .links(3, links)
+        .object_ids(owners);
     let used: std::collections::BTreeSet<i64> = solids.iter().copied().collect();
     let name = |id: &i64| {
         usize::try_from(*id)

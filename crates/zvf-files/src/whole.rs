@@ -2,15 +2,15 @@
 
 use std::{error::Error, fmt};
 
-use zvf::{Geometry, GeometrySource, NumericColumn};
+use zvf::{Geometry, GeometryBuilder, GeometrySource};
 
-use crate::{FileDescription, FileError, GeometryReader};
+use crate::{FileDescription, FileError, GeometryReader, reader::built};
 
 /// Geometry of files that are read as a whole, because links connect any of its vertices.
 pub struct WholeReader {
     /// `None` after it was returned.
-    geometry: Option<Geometry>,
-    tables: Geometry,
+    geometry: Option<GeometryBuilder>,
+    tables: GeometryBuilder,
     description: FileDescription,
     is_given: bool,
     again: Option<Box<Reopen>>,
@@ -31,23 +31,19 @@ impl fmt::Debug for WholeReader {
 }
 
 impl WholeReader {
-    pub(crate) fn new(mut geometry: Geometry, mut description: FileDescription) -> Self {
+    pub(crate) fn new(mut geometry: GeometryBuilder, mut description: FileDescription) -> Self {
         let columns = geometry.vertex.iter().chain(&geometry.link);
         let sizes = columns.map(|attribute| match &attribute.values {
             zvf::ColumnValues::Numeric(numbers) => numbers.bytes.len(),
             zvf::ColumnValues::Dictionary { codes, .. } => codes.len().saturating_mul(4),
         });
-        let links = geometry.links.len().saturating_mul(8);
+        let links = geometry.links.ends.len().saturating_mul(8);
         let size = sizes
             .fold(geometry.positions.bytes.len(), usize::saturating_add)
             .saturating_add(links);
         description.bytes = u64::try_from(size).unwrap_or(u64::MAX);
         // The tables are returned separately.
-        let mut tables = Geometry::new(NumericColumn::new(geometry.positions.kind, 3));
-        tables.objects = geometry.objects.take();
-        tables.object = std::mem::take(&mut geometry.object);
-        tables.groups = std::mem::take(&mut geometry.groups);
-        tables.group = std::mem::take(&mut geometry.group);
+        let tables = geometry.take_tables();
         Self {
             geometry: Some(geometry),
             tables,
@@ -74,13 +70,14 @@ impl GeometrySource for WholeReader {
         if std::mem::replace(&mut self.is_given, true) {
             return Ok(None);
         }
-        Ok(match &self.again {
+        let geometry = match &self.again {
             None => self.geometry.clone(),
             Some(again) => match self.geometry.take() {
                 Some(geometry) => Some(geometry),
                 None => again()?.geometry,
             },
-        })
+        };
+        built(geometry)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -88,8 +85,8 @@ impl GeometrySource for WholeReader {
         Ok(())
     }
 
-    fn tables(&self) -> Geometry {
-        self.tables.clone()
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(self.tables.clone().build()?)
     }
 }
 

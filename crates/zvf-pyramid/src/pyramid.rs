@@ -273,9 +273,8 @@ pub struct PyramidReport {
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// # let mut paths = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
-/// # paths.part_offsets = Some(vec![0, 2, 3]);
-/// # paths.part_objects = Some(vec![7, 8]);
+/// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let paths = Geometry::builder(positions).paths(vec![0, 2, 3], vec![7, 8]).build()?;
 /// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
 /// let options = PyramidOptions::default();
 /// let made = zvf::build_pyramid(address, &options).await?;

@@ -12,9 +12,9 @@ use pyo3::{
     types::PyDict,
 };
 use zvf::{
-    AxisSpec, CellChecksums, CellCompression, Column, ColumnValues, CreateOptions, Design,
-    Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, Scope, ShardingPolicy,
-    WindingOrder, WriteReport, numeric::Kind,
+    AxisSpec, BuildError, CellChecksums, CellCompression, Column, ColumnValues, CreateOptions,
+    Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, Scope,
+    ShardingPolicy, VertexOwners, WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
     FileError, FileReadOptions, GeometryInput, GeometryReadOptions, InputFile, InputFileError,
@@ -52,7 +52,7 @@ pub(crate) fn create<'py>(
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
-    let geometry = self::geometry(geometry)?;
+    let geometry = self::geometry(geometry, kind)?;
     let work = || zvf::create(address, geometry, design, &options);
     let written = engine::run_with_progress(py, work, &progress)?;
     report(py, written, Vec::new())
@@ -168,7 +168,10 @@ fn create_from_tables<'py>(
     let GeometryInput {
         geometry, notes, ..
     } = input;
-    let work = || zvf::create(address, geometry, design, &options);
+    let work = || async {
+        let geometry = geometry.build()?;
+        zvf::create(address, geometry, design, &options).await
+    };
     let written = engine::run_with_progress(py, work, &progress)?;
     report(py, written, notes)
 }
@@ -204,26 +207,31 @@ fn report(
 }
 
 /// Copies geometry from the dictionary that `zvf._geometry` builds.
-pub(crate) fn geometry(given: &Bound<'_, PyDict>) -> PyResult<Geometry> {
+pub(crate) fn geometry(given: &Bound<'_, PyDict>, kind: GeometryKind) -> PyResult<Geometry> {
     let missing = || PyKeyError::new_err("positions");
     let positions = given.get_item("positions")?.ok_or_else(missing)?;
-    let mut geometry = Geometry::new(numbers(&positions)?);
-    if let Some(offsets) = ids(given, "part_offsets")? {
-        let offsets = offsets.into_iter().map(|offset| {
-            u64::try_from(offset).map_err(|_| {
-                PyValueError::new_err(format!("part_offsets has {offset}; offsets count from 0"))
-            })
-        });
-        geometry.part_offsets = Some(offsets.collect::<PyResult<_>>()?);
-    }
-    geometry.part_objects = ids(given, "part_objects")?;
-    geometry.object_ids = ids(given, "object_ids")?;
-    geometry.objects = ids(given, "objects")?;
+    let mut geometry = Geometry::builder(numbers(&positions)?);
+    let offset = |offset: i64| {
+        u64::try_from(offset).map_err(|_| {
+            PyValueError::new_err(format!("part_offsets has {offset}; offsets count from 0"))
+        })
+    };
+    let signed = ids(given, "part_offsets")?;
+    let offsets = signed.map(|offsets| offsets.into_iter().map(offset).collect());
     let py = given.py();
+    let raised = |error: BuildError| zvf::Error::from(error).into_exception(py);
+    geometry.owners = VertexOwners::of_columns(
+        kind,
+        offsets.transpose()?,
+        ids(given, "part_objects")?,
+        ids(given, "object_ids")?,
+    )
+    .map_err(raised)?;
+    geometry.objects = ids(given, "objects")?;
     if let Some(links) = given.get_item("links")? {
         let links: PyReadonlyArray2<'_, i64> = links.extract()?;
-        geometry.link_width = links.as_array().ncols();
-        geometry.links = copy(py, links.as_slice()?);
+        let width = links.as_array().ncols();
+        geometry = geometry.links(width, copy(py, links.as_slice()?));
     }
     for scope in Scope::ALL {
         *geometry.columns_mut(scope) = family(given, scope.name())?;
@@ -235,7 +243,7 @@ pub(crate) fn geometry(given: &Bound<'_, PyDict>) -> PyResult<Geometry> {
             geometry.groups.insert(id, members.as_slice()?.to_vec());
         }
     }
-    Ok(geometry)
+    geometry.build().map_err(raised)
 }
 
 /// Copies ids.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
-    AttributeReport, AutoLevels, ChangeSummary, CrossLevel, Editor, MethodKind, ObjectSelection,
-    OpenOptions, PyramidLevels, PyramidOptions, TableOptions,
+    AttributeReport, AutoLevels, ChangeSummary, CrossLevel, Editor, GeometryKind, MethodKind,
+    ObjectSelection, OpenOptions, PyramidLevels, PyramidOptions, TableOptions,
     coarsen::{Aggregation, Placement},
 };
 
@@ -34,7 +34,7 @@ pub(crate) fn append<'py>(
     let bounds = out_of_bounds(&mut given)?.unwrap_or_default();
     let change = Change::new(dataset, &mut given);
     given.finish()?;
-    let geometry = self::geometry(geometry)?;
+    let geometry = self::geometry(geometry, kind_of(dataset))?;
     change.run(py, move |editor| async move {
         editor.append(&geometry, bounds).await
     })
@@ -53,13 +53,19 @@ pub(crate) fn replace<'py>(
     let remove = given.ids("remove")?;
     let change = Change::new(dataset, &mut given);
     given.finish()?;
-    let geometry = self::geometry(geometry)?;
+    let geometry = self::geometry(geometry, kind_of(dataset))?;
     change.run(py, move |editor| async move {
         match &remove {
             Some(ids) => editor.replace_objects(ids, &geometry, bounds).await,
             None => editor.replace(&geometry, bounds).await,
         }
     })
+}
+
+/// Returns the kind of geometry of a store, which texts of errors name.
+fn kind_of(dataset: &Bound<'_, PyDataset>) -> GeometryKind {
+    let dataset = dataset.get().current();
+    dataset.root().first_kind().unwrap_or(GeometryKind::Points)
 }
 
 /// Removes objects, if the store is at the given transaction.

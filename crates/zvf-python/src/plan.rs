@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
-    CreateOptions, Error, GeometryBatches, LinkNumbering, OpenOptions, TaskPlan, TaskPlanError,
-    TaskPlanOptions, ValidationPlan,
+    CreateOptions, Error, GeometryBatches, GeometryKind, LinkNumbering, OpenOptions, TaskPlan,
+    TaskPlanError, TaskPlanOptions, ValidationPlan,
 };
 use zvf_files::FileReadOptions;
 use zvf_serve::ExportPlan;
@@ -62,7 +62,9 @@ impl PyTaskPlan {
         batches: Vec<Bound<'_, PyDict>>,
         numbers_input: bool,
     ) -> PyResult<bool> {
-        let made = batches.into_iter().map(|batch| geometry(&batch));
+        let made = batches
+            .into_iter()
+            .map(|batch| geometry(&batch, GeometryKind::Polylines));
         let numbering = if numbers_input {
             LinkNumbering::Input
         } else {
@@ -250,7 +252,7 @@ pub(crate) fn plan_shares(
     let options = planned_options(&mut given)?;
     let tasks = task_options(&mut given)?;
     given.finish()?;
-    let tables = geometry(tables)?;
+    let tables = geometry(tables, kind)?;
     let planned = zvf::plan_shares(address, shares, design, &tables, &options, &tasks);
     PyTaskPlan::planned(py, &options.open, planned)
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use zip::result::ZipError;
-use zvf::{ErrorKind, numeric::Kind};
+use zvf::{BuildError, ErrorKind, numeric::Kind};
 use zvf_model::{base64::Base64Error, closest::closest, metadata::MetadataError};
 
 use crate::{
@@ -39,11 +39,11 @@ impl FileError {
             Ok(error) => return *error,
             Err(error) => error,
         };
-        let fault = match error.downcast::<FileFault>() {
-            Ok(fault) => *fault,
-            Err(error) => FileFault::Batch(error),
-        };
-        fault.of_result()
+        let fault = error
+            .downcast::<FileFault>()
+            .map(|fault| *fault)
+            .or_else(|error| error.downcast().map(FileFault::Geometry));
+        fault.unwrap_or_else(FileFault::Batch).of_result()
     }
 
     /// Returns the error of a file that a library or the operating system cannot read.
@@ -130,6 +130,9 @@ pub enum FileFault {
     /// A source of geometry fails.
     #[error(transparent)]
     Batch(Box<dyn Error + Send + Sync>),
+    /// The columns of geometry disagree.
+    #[error(transparent)]
+    Geometry(Box<BuildError>),
     /// Bytes follow the end of the data.
     #[error(
         "{0} bytes follow the end of the data; remove them, or repair the counts of the header"
@@ -587,6 +590,7 @@ impl FileFault {
             | Self::Rows { .. }
             | Self::TwoColumns(_)
             | Self::NoObjects
+            | Self::Geometry(_)
             | Self::Target(_) => ErrorKind::InvalidInput,
         }
     }

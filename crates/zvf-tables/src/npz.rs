@@ -17,7 +17,7 @@ use crate::StoreDescription;
 use crate::npy::{self, NpyColumn};
 use crate::table::{
     ColumnError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,
-    arrays::{InputGroup, InputLinks, InterchangeArrays},
+    arrays::{InputGroup, InterchangeArrays, links_of_column},
     column::{FileColumn, NullPolicy, fill_missing},
 };
 
@@ -246,7 +246,7 @@ fn arrays_by_name(path: &Path, columns: Vec<ShapedColumn>) -> Result<Interchange
             "part_offsets" => arrays.part_offsets = Some(column.offsets()?),
             "part_objects" => arrays.part_objects = Some(column.ids()?),
             "objects" => arrays.objects = Some(column.ids()?),
-            "links" => arrays.links = Some(InputLinks::from_column(&column)?),
+            "links" => arrays.links = Some(links_of_column(&column)?),
             "metadata" => arrays.description = description(path, &column)?,
             _ => return Err(unknown(path, label)),
         }

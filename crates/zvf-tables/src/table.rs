@@ -14,7 +14,7 @@ pub(crate) mod staged;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use zvf::{Geometry, GeometryKind, LevelUse, QueryResult, Scope};
+use zvf::{GeometryBuilder, GeometryKind, LevelUse, QueryResult, Scope};
 
 pub use crate::table_error::{ColumnError, CsvError, NpyReadError};
 pub use column::MissingPolicy;
@@ -90,8 +90,8 @@ pub(crate) struct TableReadOptions {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GeometryInput {
-    /// The geometry.
-    pub geometry: Geometry,
+    /// The geometry, whose columns may disagree.
+    pub geometry: GeometryBuilder,
     /// Names of the groups that the file identifies by name; also the group attribute `name`.
     pub group_names: BTreeMap<u32, String>,
     /// Names of the axes, if the file has them.
@@ -110,7 +110,7 @@ pub struct GeometryInput {
 
 impl GeometryInput {
     /// Creates geometry with the description of the store that its file describes.
-    pub fn new(geometry: Geometry, description: StoreDescription) -> Self {
+    pub fn new(geometry: GeometryBuilder, description: StoreDescription) -> Self {
         Self {
             geometry,
             group_names: BTreeMap::new(),

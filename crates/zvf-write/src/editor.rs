@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use zvf_build::{
-    Geometry, OutOfBounds, Output, Profile, WritePlan,
+    Geometry, GeometryBuilder, OutOfBounds, Output, Profile, VertexOwners, WritePlan,
     edit::{EditError, Edits, LevelChange, LevelSnapshot},
 };
 use zvf_dataset::{
@@ -54,14 +54,12 @@ use crate::{
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
 /// # let address = address.as_str();
-/// # let mut paths = Geometry::new(NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
-/// # paths.part_offsets = Some(vec![0, 2, 3]);
-/// # paths.part_objects = Some(vec![7, 8]);
+/// # let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let paths = Geometry::builder(positions).paths(vec![0, 2, 3], vec![7, 8]).build()?;
 /// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
 /// let editor = Editor::open(address).await?;
-/// let mut more = Geometry::new(NumericColumn::float32(3, [1.0, 1.0, 0.0, 8.0, 2.0, 1.0]));
-/// more.part_offsets = Some(vec![0, 2]);
-/// more.part_objects = Some(vec![9]);
+/// let positions = NumericColumn::float32(3, [1.0, 1.0, 0.0, 8.0, 2.0, 1.0]);
+/// let more = Geometry::builder(positions).paths(vec![0, 2], vec![9]).build()?;
 /// editor.append(&more, OutOfBounds::Reject).await?;
 /// editor.remove(&[7]).await?;
 /// editor.compact().await?;
@@ -247,8 +245,8 @@ impl Editor {
     /// # let folder = tempfile::tempdir()?;
     /// # let address = folder.path().join("points.zv").display().to_string();
     /// # let address = address.as_str();
-    /// # let mut points = Geometry::new(NumericColumn::float32(2, [0.0, 0.0, 9.0, 1.0, 12.0, 5.0]));
-    /// # points.object_ids = Some(vec![7, 7, 8]);
+    /// # let positions = NumericColumn::float32(2, [0.0, 0.0, 9.0, 1.0, 12.0, 5.0]);
+    /// # let points = Geometry::builder(positions).object_ids(vec![7, 7, 8]).build()?;
     /// # zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
     /// let editor = Editor::open(address).await?;
     /// let dataset = editor.dataset().await?;
@@ -302,14 +300,8 @@ impl Editor {
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
     ) -> Result<ChangeSummary, Error> {
-        let own: BTreeSet<i64> = geometry
-            .part_objects
-            .as_ref()
-            .or(geometry.object_ids.as_ref())
-            .into_iter()
-            .flatten()
-            .copied()
-            .collect();
+        let ids = geometry.owners().ids().unwrap_or_default();
+        let own: BTreeSet<i64> = ids.iter().copied().collect();
         if own.is_empty() {
             return Err(Failure::Edit(EditError::Unnamed).into());
         }
@@ -338,19 +330,16 @@ impl Editor {
         image: &LevelSnapshot,
         out_of_bounds: OutOfBounds,
     ) -> Result<LevelChange, Failure> {
-        let mut geometry = geometry.clone();
+        let mut geometry = geometry.clone().into_builder();
         let groups = stored_members(&mut geometry, image);
         let design = image.design(out_of_bounds);
         if let Some(next) = image.next_id() {
-            if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {
-                let ids = next..i64::MAX;
-                let parts = offsets.len().saturating_sub(1);
-                geometry.part_objects = Some(ids.take(parts).collect());
-            } else if image.kind().is_linked() && geometry.object_ids.is_none() {
-                geometry.object_ids = Some(vec![next; geometry.vertices()]);
+            geometry.owners.number_paths(next);
+            if geometry.owners == VertexOwners::Unnamed && image.kind().is_linked() {
+                geometry.owners = VertexOwners::Vertices(vec![next; geometry.vertices()]);
             }
         }
-        let plan = WritePlan::new(geometry, design)?;
+        let plan = WritePlan::new(geometry.build()?, design)?;
         if let Some(check) = &self.check {
             check(&plan.estimate()).map_err(Failure::Declined)?;
         }
@@ -671,12 +660,12 @@ fn arrays_of(nodes: &BTreeMap<Key, Node>) -> Result<Arrays, Failure> {
 
 /// Takes the stored objects out of the groups of added geometry, and returns them by group. Without
 /// ids, members are numbers of objects of the geometry.
-fn stored_members(geometry: &mut Geometry, image: &LevelSnapshot) -> BTreeMap<u32, Vec<i64>> {
+fn stored_members(
+    geometry: &mut GeometryBuilder,
+    image: &LevelSnapshot,
+) -> BTreeMap<u32, Vec<i64>> {
     let mut stored = BTreeMap::new();
-    let named = geometry
-        .part_objects
-        .as_ref()
-        .or(geometry.object_ids.as_ref());
+    let named = geometry.owners.ids();
     let Some(named) = named.filter(|_| !geometry.groups.is_empty()) else {
         return stored;
     };

@@ -1,8 +1,8 @@
 //! Query results as geometry to write.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use zvf_build::Geometry;
+use zvf_build::{Geometry, GeometryBuilder, LinkEnds, VertexOwners};
 use zvf_dataset::{Error, Failure};
 use zvf_model::{
     column::Column,
@@ -61,35 +61,45 @@ impl IntoGeometry for QueryResult {
 fn geometry(mut result: QueryResult) -> Result<Geometry, Failure> {
     count_from_batch(&mut result)?;
     let fragment = fragment_attributes(&result)?;
-    let mut geometry = Geometry::new(result.positions);
-    if let Some(parts) = result.parts {
-        geometry.part_offsets = Some(parts.offsets);
-        geometry.part_objects = Some(parts.objects);
-    }
-    geometry.object_ids = result.object_ids.map_or(Ok(None), object_ids)?;
-    if let Some(links) = result.links {
-        geometry.link_width = usize::try_from(links.width).unwrap_or(usize::MAX);
+    let owners = match (result.parts, result.object_ids) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::NotGeometry {
+                what: "object ids of vertices".to_owned(),
+                why: "the vertices are those of paths, whose objects are in `parts`",
+            });
+        }
+        (Some(parts), None) => VertexOwners::Paths {
+            offsets: parts.offsets,
+            objects: Some(parts.objects),
+        },
+        (None, Some(ids)) => object_ids(ids)?,
+        (None, None) => VertexOwners::Unnamed,
+    };
+    let links = result.links.map(|links| LinkEnds {
+        width: usize::try_from(links.width).unwrap_or(usize::MAX),
         // Rows of a result are fewer than `i64::MAX`, and the allocation is reused.
-        let ends = links.ends.into_iter().map(u64::cast_signed);
-        geometry.links = ends.collect();
-    }
-    geometry.vertex = result.vertex;
-    geometry.link = result.link;
+        ends: links.ends.into_iter().map(u64::cast_signed).collect(),
+    });
+    let mut geometry = GeometryBuilder {
+        owners,
+        links: links.unwrap_or_default(),
+        ..Geometry::builder(result.positions)
+            .vertex(result.vertex)
+            .link(result.link)
+    };
     if !result.objects.is_empty() {
         geometry.object = result.object;
         geometry.fragment = fragment;
         geometry.objects = Some(result.objects);
     }
-    let mut groups = BTreeMap::new();
     for group in result.groups {
         let id = u32::try_from(group.id).map_err(|_| Failure::NotGeometry {
             what: format!("group {}", group.id),
             why: "its number exceeds 32 bits",
         })?;
-        groups.insert(id, group.members);
+        geometry.groups.insert(id, group.members);
     }
-    geometry.groups = groups;
-    Ok(geometry)
+    Ok(geometry.build()?)
 }
 
 /// Changes row numbers that count from the start of the whole result to those of the batch.
@@ -112,10 +122,10 @@ fn count_from_batch(result: &mut QueryResult) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the object of each vertex; `None` when no vertex has an object.
-fn object_ids(ids: ObjectIds) -> Result<Option<Vec<i64>>, Failure> {
+/// Returns the owners of vertices with these objects; [`VertexOwners::Unnamed`] when none has an object.
+fn object_ids(ids: ObjectIds) -> Result<VertexOwners, Failure> {
     if ids.iter().all(|owner| owner == Owner::None) {
-        return Ok(None);
+        return Ok(VertexOwners::Unnamed);
     }
     if ids.iter().any(|owner| owner.object().is_none()) {
         return Err(Failure::NotGeometry {
@@ -123,7 +133,7 @@ fn object_ids(ids: ObjectIds) -> Result<Option<Vec<i64>>, Failure> {
             why: "some belong to no object or to several; query by object to tell them apart",
         });
     }
-    Ok(Some(ids.into_numbers()))
+    Ok(VertexOwners::Vertices(ids.into_numbers()))
 }
 
 /// Returns attributes of fragments with a row for each object of the result. The result has a

@@ -105,8 +105,9 @@ pub use task_plan::{
 };
 #[cfg(feature = "write")]
 pub use zvf_build::{
-    AxisSpec, CellChecksums, CellCompression, Design, Geometry, LinkNumbering, ManifestForm,
-    OutOfBounds, PlanSummary, Profile, Purpose, ShardingPolicy,
+    AxisSpec, BuildError, CellChecksums, CellCompression, Design, Geometry, GeometryBuilder,
+    LinkEnds, LinkNumbering, ManifestForm, OutOfBounds, PlanSummary, Profile, Purpose,
+    ShardingPolicy, VertexOwners,
 };
 #[cfg(feature = "write")]
 pub use zvf_write::{

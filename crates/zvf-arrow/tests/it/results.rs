@@ -3,8 +3,8 @@
 use arrow_array::{cast::AsArray, types::UInt64Type};
 use arrow_schema::DataType;
 use zvf::{
-    Column, CreateOptions, Dataset, Design, Editor, Geometry, GeometryKind, LevelId, NumericColumn,
-    OutOfBounds, Query, QueryResult, Store, numeric::Kind,
+    Column, CreateOptions, Dataset, Design, Editor, Geometry, GeometryBuilder, GeometryKind,
+    LevelId, NumericColumn, OutOfBounds, Query, QueryResult, Store, VertexOwners, numeric::Kind,
 };
 use zvf_arrow::{ConversionError, ResultBatches, ResultSchemas};
 
@@ -16,17 +16,16 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// Returns six vertices with attributes, of two objects.
-fn geometry(kind: GeometryKind) -> Geometry {
+fn geometry(kind: GeometryKind) -> GeometryBuilder {
     let positions = (0..6_u8).flat_map(|at| [f64::from(at), 1.0, 0.5]);
-    let mut geometry = Geometry::new(NumericColumn::float64(3, positions));
-    geometry.vertex = vec![
+    let mut geometry = Geometry::builder(NumericColumn::float64(3, positions)).vertex(vec![
         Column::new(
             "fa",
             NumericColumn::float32(1, [0.5, 0.25, 1.0, 0.0, 2.0, 3.0]),
         ),
         Column::new("rgb", NumericColumn::from_values(3, 0..18_u8)),
         Column::text("label", ["a", "b", "a", "c", "a", "b"].map(Some)),
-    ];
+    ]);
     // A line has two vertices.
     let ids: &[i64] = if kind == GeometryKind::Lines {
         &[3, 5, 8]
@@ -39,19 +38,20 @@ fn geometry(kind: GeometryKind) -> Geometry {
         } else {
             &[0, 4, 6]
         };
-        geometry.part_offsets = Some(offsets.to_vec());
-        geometry.part_objects = Some(ids.to_vec());
+        geometry = geometry.paths(offsets.to_vec(), ids.to_vec());
     } else if kind != GeometryKind::Points {
-        geometry.object_ids = Some(vec![3, 3, 3, 3, 8, 8]);
+        geometry.owners = VertexOwners::Vertices(vec![3, 3, 3, 3, 8, 8]);
     }
     if kind.is_linked() {
         let width = if kind == GeometryKind::Mesh { 3 } else { 2 };
-        geometry.link_width = width;
-        geometry.links = if width == 3 {
-            vec![0, 1, 2, 1, 2, 3]
-        } else {
-            vec![0, 1, 1, 2, 2, 3, 4, 5]
-        };
+        geometry = geometry.links(
+            width,
+            if width == 3 {
+                vec![0, 1, 2, 1, 2, 3]
+            } else {
+                vec![0, 1, 1, 2, 2, 3, 4, 5]
+            },
+        );
     }
     if kind != GeometryKind::Points {
         geometry.objects = Some(ids.to_vec());
@@ -70,7 +70,7 @@ fn stored(kind: GeometryKind) -> Dataset {
     let options = CreateOptions::new();
     block_on(zvf::create(
         store.clone(),
-        &geometry,
+        &geometry.build().unwrap(),
         Design::new(kind),
         &options,
     ))
@@ -202,8 +202,7 @@ fn positions_are_points_of_geoarrow_if_the_axes_are() {
             Kind::Float32 => NumericColumn::float32(width.into(), (0..width).map(f32::from)),
             _ => NumericColumn::float64(width.into(), (0..width).map(f64::from)),
         };
-        let mut geometry = Geometry::new(positions);
-        geometry.object_ids = Some(vec![3]);
+        let geometry = Geometry::builder(positions).object_ids(vec![3]);
         let mut design = Design::new(GeometryKind::Points);
         design.axes = Some(axes.iter().map(|name| zvf::AxisSpec::new(*name)).collect());
         design.chunk_shape = Some(vec![10.0; axes.len()]);
@@ -211,7 +210,7 @@ fn positions_are_points_of_geoarrow_if_the_axes_are() {
             let none: [(&str, &[u8]); 0] = [];
             let store = Store::from_memory(none).unwrap();
             let options = CreateOptions::default();
-            zvf::create(&store, &geometry, design, &options)
+            zvf::create(&store, &geometry.build().unwrap(), design, &options)
                 .await
                 .unwrap();
             let dataset = Dataset::open(store).await.unwrap();

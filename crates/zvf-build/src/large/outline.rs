@@ -11,7 +11,7 @@ use crate::{
     bounds,
     design::{AxisSpec, Design},
     error::BuildError,
-    geometry::Geometry,
+    geometry::{Geometry, GeometryBuilder},
     link_placement::LinkPlacement,
     metadata::Encoding,
     objects::ObjectRows,
@@ -47,7 +47,7 @@ pub struct Outline {
 pub(crate) struct PlanContents {
     pub(crate) vertices: u64,
     pub(crate) vertex: Vec<StoredColumn>,
-    pub(crate) geometry: Geometry,
+    pub(crate) geometry: GeometryBuilder,
     pub(crate) layout: VertexLayout,
     pub(crate) objects: Option<ObjectRows>,
     pub(crate) logged: Option<LoggedObjects>,
@@ -156,7 +156,7 @@ impl Outline {
         sample: NumericColumn,
         vertices: u64,
     ) -> Result<PlanEstimate, BuildError> {
-        let sample = match bounds::bounded(Geometry::new(sample), &self.design) {
+        let sample = match bounds::bounded(Geometry::builder(sample), &self.design) {
             Ok((inside, _)) => inside.positions,
             Err(BuildError::AllOutside) => NumericColumn::new(self.positions.0, 1),
             Err(error) => return Err(error),

@@ -13,7 +13,7 @@ use crate::{
     design::Profile,
     error::BuildError,
     fragment_column::owner_column,
-    geometry::Geometry,
+    geometry::{Geometry, VertexOwners},
     large::outline::{Field, Outline, PlanContents},
     large::piece::Piece,
     link_placement::LinkPlacement,
@@ -142,7 +142,7 @@ impl Outline {
             fragment: self.fragment_columns(&VertexLayout::default(), &[])?,
             vertices: 0,
             vertex: columns.collect::<Result<_, _>>()?,
-            geometry: Geometry::new(NumericColumn::new(
+            geometry: Geometry::builder(NumericColumn::new(
                 self.positions.0,
                 self.positions.1 as u32,
             )),
@@ -241,7 +241,7 @@ impl Outline {
         while !bytes.is_empty() {
             piece.read(&mut bytes, self.fields.len())?;
         }
-        let mut geometry = Geometry::new(NumericColumn {
+        let mut geometry = Geometry::builder(NumericColumn {
             bytes: std::mem::take(&mut piece.positions),
             ..NumericColumn::new(self.positions.0, self.positions.1 as u32)
         });
@@ -256,7 +256,10 @@ impl Outline {
             offsets.push(offsets[offsets.len() - 1] + u64::from(*rows));
         }
         if self.design.kind.is_paths() {
-            geometry.part_offsets = Some(offsets);
+            geometry.owners = VertexOwners::Paths {
+                offsets,
+                objects: None,
+            };
         }
         let fragments = FragmentKind::of_geometry(self.has_objects);
         let mut assigned =
@@ -285,7 +288,7 @@ impl Outline {
         let row_of: HashMap<i64, u32> = ids.iter().copied().zip(0..).collect();
         let rows: Vec<u32> = piece.objects.iter().map(|id| row_of[id]).collect();
         let trees = self.trees(&piece.roots, &rows, ids.len())?;
-        let layout = if let Some(offsets) = &geometry.part_offsets {
+        let layout = if let Some(offsets) = geometry.owners.offsets() {
             VertexLayout::of_paths(assigned, offsets, ids.len(), &rows)
         } else {
             let grouping = self.grouping(&rows, ids.len(), trees.as_ref())?;

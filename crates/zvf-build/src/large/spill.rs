@@ -17,13 +17,14 @@ use zvf_model::column::{Column, ColumnValues, NULL_CODE, NumericColumn};
 
 use crate::{
     error::BuildError,
-    geometry::Geometry,
+    geometry::{Geometry, LinkEnds, VertexOwners},
     large::json::{integers, numeric, texts},
     large::piece::{damaged, numbers, take},
 };
 
 /// Encodes a batch.
 pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
+    let batch = batch.as_builder();
     let families = [
         &batch.vertex,
         &batch.object,
@@ -33,15 +34,21 @@ pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
         &batch.link,
     ];
     let positions = &batch.positions;
+    let (part_objects, object_ids) = match &batch.owners {
+        VertexOwners::Unnamed => (None, None),
+        VertexOwners::Vertices(ids) => (None, Some(ids)),
+        VertexOwners::Paths { objects, .. } => (objects.as_ref(), None),
+    };
+    let objects = batch.objects.as_ref();
     let header = json!({
         "positions": [positions.kind.name(), positions.width],
         "vertices": positions.len(),
-        "part_offsets": batch.part_offsets.as_ref().map(Vec::len),
-        "part_objects": batch.part_objects.as_ref().map(Vec::len),
-        "object_ids": batch.object_ids.as_ref().map(Vec::len),
-        "objects": batch.objects.as_ref().map(Vec::len),
-        "link_width": batch.link_width,
-        "link_ends": batch.links.len(),
+        "part_offsets": batch.owners.offsets().map(<[u64]>::len),
+        "part_objects": part_objects.map(Vec::len),
+        "object_ids": object_ids.map(Vec::len),
+        "objects": objects.map(Vec::len),
+        "link_width": batch.links.width,
+        "link_ends": batch.links.ends.len(),
         "groups": batch.groups,
         "columns": families.map(|columns| columns.iter().map(column).collect::<Vec<_>>()),
     })
@@ -49,12 +56,12 @@ pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
     let mut out = (header.len() as u64).to_le_bytes().to_vec();
     out.extend(header.bytes());
     out.extend(&positions.bytes);
-    let offsets = batch.part_offsets.iter().flatten();
+    let offsets = batch.owners.offsets().into_iter().flatten();
     out.extend(offsets.flat_map(|offset| offset.to_le_bytes()));
-    for ids in [&batch.part_objects, &batch.object_ids, &batch.objects] {
-        out.extend(ids.iter().flatten().flat_map(|id| id.to_le_bytes()));
+    for ids in [part_objects, object_ids, objects] {
+        out.extend(ids.into_iter().flatten().flat_map(|id| id.to_le_bytes()));
     }
-    out.extend(batch.links.iter().flat_map(|end| end.to_le_bytes()));
+    out.extend(batch.links.ends.iter().flat_map(|end| end.to_le_bytes()));
     for column in families.into_iter().flatten() {
         match &column.values {
             ColumnValues::Numeric(numbers) => out.extend(&numbers.bytes),
@@ -79,14 +86,20 @@ pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
     let (kind, width) = numeric_type(&header["positions"])?;
     let empty = NumericColumn::new(kind, width);
     let size = count(&header["vertices"])?.saturating_mul(empty.row_size());
-    let mut batch = Geometry::new(empty.with_bytes(take(bytes, size)?.to_vec()));
-    batch.part_offsets = optional_numbers(&header["part_offsets"], bytes, u64::from_le_bytes)?;
-    batch.part_objects = optional_numbers(&header["part_objects"], bytes, i64::from_le_bytes)?;
-    batch.object_ids = optional_numbers(&header["object_ids"], bytes, i64::from_le_bytes)?;
-    batch.objects = optional_numbers(&header["objects"], bytes, i64::from_le_bytes)?;
-    batch.link_width = count(&header["link_width"])?;
-    let ends = &header["link_ends"];
-    batch.links = optional_numbers(ends, bytes, i64::from_le_bytes)?.ok_or_else(damaged)?;
+    let mut batch = Geometry::builder(empty.with_bytes(take(bytes, size)?.to_vec()));
+    let offsets = optional_numbers(&header["part_offsets"], bytes, u64::from_le_bytes)?;
+    let mut ids = |name: &str| optional_numbers(&header[name], bytes, i64::from_le_bytes);
+    batch.owners = match (offsets, ids("part_objects")?, ids("object_ids")?) {
+        (None, None, None) => VertexOwners::Unnamed,
+        (None, None, Some(ids)) => VertexOwners::Vertices(ids),
+        (Some(offsets), objects, None) => VertexOwners::Paths { offsets, objects },
+        _ => return Err(damaged()),
+    };
+    batch.objects = ids("objects")?;
+    batch.links = LinkEnds {
+        width: count(&header["link_width"])?,
+        ends: ids("link_ends")?.ok_or_else(damaged)?,
+    };
     batch.groups = groups(&header["groups"]).ok_or_else(damaged)?;
     let families = [
         &mut batch.vertex,
@@ -101,11 +114,10 @@ pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
             columns.push(read_column(one, bytes)?);
         }
     }
-    if bytes.is_empty() {
-        Ok(batch)
-    } else {
-        Err(damaged())
+    if !bytes.is_empty() {
+        return Err(damaged());
     }
+    batch.build().map_err(|_| damaged())
 }
 
 /// Reads the length of a header and the header.
@@ -197,31 +209,27 @@ mod tests {
 
     #[test]
     fn batches_come_back_and_cut_ones_are_rejected() {
-        let mut batch = Geometry::new(NumericColumn::float32(2, [0.5, -1.0, f32::NAN, 3.0]));
-        batch.part_offsets = Some(vec![0, 1, 2]);
-        batch.part_objects = Some(vec![-4, 9]);
-        batch.objects = Some(vec![9, -4]);
-        batch.vertex = vec![
-            Column::new("q", NumericColumn::float64(1, [1.0, 2.0])),
-            Column::text("name", [Some("a"), None]),
-        ];
         let mut side = Column::text("side", [Some("left"), Some("right")]);
         side.nulls = Some(vec![false, true]);
-        batch.object = vec![side];
-        batch.groups.insert(3, vec![9]);
-        batch.link_width = 3;
-        batch.links = vec![0, 1, 0];
-        batch.link = vec![Column::new("w", NumericColumn::float32(1, [7.0]))];
+        let batch = Geometry::builder(NumericColumn::float32(2, [0.5, -1.0, f32::NAN, 3.0]))
+            .paths(vec![0, 1, 2], vec![-4, 9])
+            .objects(vec![9, -4])
+            .vertex(vec![
+                Column::new("q", NumericColumn::float64(1, [1.0, 2.0])),
+                Column::text("name", [Some("a"), None]),
+            ])
+            .object(vec![side])
+            .groups([(3, vec![9])].into())
+            .links(3, vec![0, 1, 0])
+            .link(vec![Column::new("w", NumericColumn::float32(1, [7.0]))])
+            .build()
+            .unwrap();
         let bytes = encode_batch(&batch);
         let again = decode_batch(&bytes).unwrap();
         // NaN is not equal to itself.
-        assert_eq!(again.positions.bytes, batch.positions.bytes);
-        batch.positions = NumericColumn::float32(2, []);
-        let emptied = Geometry {
-            positions: NumericColumn::float32(2, []),
-            ..again
-        };
-        assert_eq!(emptied, batch);
+        assert_eq!(again.positions().bytes, batch.positions().bytes);
+        let emptied = |batch: Geometry| batch.into_builder().positions(NumericColumn::default());
+        assert_eq!(emptied(again), emptied(batch));
         for end in 0..bytes.len() {
             assert!(decode_batch(&bytes[..end]).is_err(), "{end}");
         }

@@ -9,7 +9,7 @@ use crate::{
     GeometryKind, bounds,
     design::{ManifestForm, OutOfBounds, Profile},
     error::BuildError,
-    geometry::{Geometry, LinkNumbering},
+    geometry::{Geometry, GeometryBuilder, LinkEnds, LinkNumbering, VertexOwners},
     large::linked_rows::{LinkedRows, Runs},
     large::outline::{Field, Outline, PlanContents},
     large::part::{ChunkSummary, PartitionResult},
@@ -25,7 +25,10 @@ use crate::{
     tables,
     vertex_layout::{Fragment, Manifests, NO_OBJECT, Trees, VertexLayout},
 };
-use zvf_model::column::{Column, ColumnValues, NumericColumn};
+use zvf_model::{
+    column::{Column, ColumnValues, NumericColumn},
+    scope::Scope,
+};
 
 /// Chunks of the vertices of a batch.
 struct Division<'a> {
@@ -45,7 +48,7 @@ type Step = (usize, [u32; 4]);
 
 /// A batch without its links.
 struct UnlinkedBatch {
-    batch: Geometry,
+    batch: GeometryBuilder,
     /// 1 for each vertex that is the root of a tree.
     roots: Vec<u8>,
     /// The vertices that are stored.
@@ -187,8 +190,8 @@ impl Partitioner {
         numbering: LinkNumbering,
     ) -> Result<BTreeMap<usize, Vec<u8>>, BuildError> {
         let mut batch = match batch.vertices() {
-            0 => batch,
-            _ => bounds::stored(batch, &self.outline.design)?,
+            0 => batch.into_builder(),
+            _ => bounds::stored(batch.into_builder(), &self.outline.design)?,
         };
         self.name(&mut batch);
         let first = self.first;
@@ -201,8 +204,7 @@ impl Partitioner {
             };
             UnlinkedBatch { batch, roots, kept } = linked;
         }
-        let paths = batch.part_offsets.as_ref().map_or(0, |ends| ends.len() - 1);
-        self.first_path += paths as u64;
+        self.first_path += batch.owners.paths() as u64;
         if batch.vertices() == 0 {
             self.log_empty_paths(&batch)?;
             return Ok(BTreeMap::new());
@@ -242,7 +244,7 @@ impl Partitioner {
             global: &global,
             part_of: &part_of,
         };
-        let Some(offsets) = &batch.part_offsets else {
+        let Some(offsets) = batch.owners.offsets() else {
             let mut first = 0;
             for run in assigned.chunk_of.chunk_by(|a, b| a == b) {
                 let chunk = run[0] as usize;
@@ -251,7 +253,7 @@ impl Partitioner {
                 first += run.len();
             }
             let mut table = Vec::with_capacity(batch.vertices() * 8);
-            if let Some(ids) = &batch.object_ids {
+            if let Some(ids) = batch.owners.ids() {
                 for (vertex, id) in ids.iter().enumerate() {
                     let chunk = assigned.chunk_of[vertex] as usize;
                     let piece = &mut pieces[part_of[chunk]];
@@ -280,9 +282,9 @@ impl Partitioner {
     }
 
     /// Logs the paths of a batch without vertices.
-    fn log_empty_paths(&mut self, batch: &Geometry) -> Result<(), BuildError> {
+    fn log_empty_paths(&mut self, batch: &GeometryBuilder) -> Result<(), BuildError> {
         let mut row_of_path = Vec::new();
-        for (path, id) in batch.part_objects.iter().flatten().enumerate() {
+        for (path, id) in batch.owners.ids().into_iter().flatten().enumerate() {
             row_of(&batch.object, path, &mut row_of_path)?;
             self.log.push(*id, &row_of_path, &[]);
         }
@@ -293,14 +295,14 @@ impl Partitioner {
     /// Calls `put` with the partition and the vertices of each run.
     fn divide_paths(
         &mut self,
-        batch: &Geometry,
+        batch: &GeometryBuilder,
         offsets: &[u64],
         division: &Division<'_>,
         put: &mut dyn FnMut(usize, Range<usize>),
     ) -> Result<(Vec<ChunkRun>, Vec<Step>), BuildError> {
         let (mut chunk_runs, mut steps) = (Vec::<ChunkRun>::new(), Vec::<Step>::new());
         let has_steps = self.outline.design.has_step_links();
-        let ids = batch.part_objects.as_deref().unwrap_or_default();
+        let ids = batch.owners.ids().unwrap_or_default();
         let (mut row_of_path, mut runs) = (Vec::new(), Vec::new());
         for (path, ends) in offsets.windows(2).enumerate() {
             let id = ids[path];
@@ -341,7 +343,7 @@ impl Partitioner {
     /// kept.
     fn take_links(
         &mut self,
-        batch: Geometry,
+        batch: GeometryBuilder,
         first: u64,
         numbering: LinkNumbering,
     ) -> Result<Option<UnlinkedBatch>, BuildError> {
@@ -361,7 +363,7 @@ impl Partitioner {
             LinkNumbering::Input | LinkNumbering::Batch => first,
         };
         self.linked.links = self.link_records(&batch, first)?;
-        batch.links.clear();
+        batch.links.ends.clear();
         batch.link.clear();
         let kept = bounds::kept(&batch.positions, &self.outline.design);
         if kept.contains(&true) {
@@ -373,19 +375,13 @@ impl Partitioner {
     }
 
     /// Returns what the design stores of a batch with object ids; `None` if no vertex is kept.
-    fn bounded(&mut self, batch: Geometry) -> Result<Option<Geometry>, BuildError> {
-        let (is_path, vertices) = (batch.part_offsets.is_some(), batch.vertices());
+    fn bounded(&mut self, batch: GeometryBuilder) -> Result<Option<GeometryBuilder>, BuildError> {
+        let (is_path, vertices) = (batch.owners.offsets().is_some(), batch.vertices());
         if vertices == 0 {
             // A batch of links alone has no axes that the bounds could match.
             return Ok(None);
         }
-        let ids = |batch: &Geometry| {
-            if is_path {
-                batch.part_objects.clone()
-            } else {
-                batch.object_ids.clone()
-            }
-        };
+        let ids = |batch: &GeometryBuilder| batch.owners.ids().map(<[i64]>::to_vec);
         let design = &self.outline.design;
         let before = match design.out_of_bounds {
             OutOfBounds::Drop => ids(&batch).unwrap_or_default(),
@@ -419,22 +415,19 @@ impl Partitioner {
     }
 
     /// Assigns default object ids that continue those of earlier batches.
-    fn name(&self, batch: &mut Geometry) {
-        match (&batch.part_offsets, &batch.part_objects) {
-            (Some(offsets), None) => {
-                let first = self.first_path as i64;
-                batch.part_objects = Some((first..first + offsets.len() as i64 - 1).collect());
-            }
-            (None, _) if self.outline.design.kind.is_linked() => {
+    fn name(&self, batch: &mut GeometryBuilder) {
+        let vertices = batch.vertices();
+        batch.owners.number_paths(self.first_path as i64);
+        match &mut batch.owners {
+            owners @ VertexOwners::Unnamed if self.outline.design.kind.is_linked() => {
                 // Linked geometry without ids is a single object.
-                let vertices = batch.vertices();
-                batch.object_ids.get_or_insert_with(|| vec![0; vertices]);
+                *owners = VertexOwners::Vertices(vec![0; vertices]);
             }
-            (None, _) if self.outline.has_objects && batch.object_ids.is_none() => {
+            owners @ VertexOwners::Unnamed if self.outline.has_objects => {
                 let first = self.first as i64;
-                batch.object_ids = Some((first..first + batch.vertices() as i64).collect());
+                *owners = VertexOwners::Vertices((first..first + vertices as i64).collect());
             }
-            _ => {}
+            VertexOwners::Unnamed | VertexOwners::Vertices(_) | VertexOwners::Paths { .. } => {}
         }
     }
 
@@ -458,13 +451,13 @@ impl Partitioner {
     /// dropped.
     fn in_tree_order(
         &mut self,
-        mut batch: Geometry,
+        mut batch: GeometryBuilder,
         first: u64,
         numbering: LinkNumbering,
-    ) -> Result<Option<(Geometry, Vec<u8>)>, BuildError> {
+    ) -> Result<Option<(GeometryBuilder, Vec<u8>)>, BuildError> {
         if numbering == LinkNumbering::Input {
             let vertices = batch.vertices();
-            for end in &mut batch.links {
+            for end in &mut batch.links.ends {
                 let own = u64::try_from(*end)
                     .ok()
                     .and_then(|end| end.checked_sub(first))
@@ -481,7 +474,7 @@ impl Partitioner {
         let Some(mut batch) = self.bounded(batch)? else {
             return Ok(None);
         };
-        let owners = batch.object_ids.as_deref().unwrap_or_default();
+        let owners = batch.owners.ids().unwrap_or_default();
         let mut ids = owners.to_vec();
         ids.sort_unstable();
         ids.dedup();
@@ -493,7 +486,7 @@ impl Partitioner {
         for (at, vertex) in (0..).zip(order()) {
             number[vertex] = at;
         }
-        for end in &mut batch.links {
+        for end in &mut batch.links.ends {
             *end = number[*end as usize];
         }
         let positions = batch.positions.take(order());
@@ -501,7 +494,7 @@ impl Partitioner {
         for column in &mut batch.vertex {
             *column = column.take(order());
         }
-        if let Some(ids) = &mut batch.object_ids {
+        if let Some(ids) = batch.owners.ids_mut() {
             *ids = order().map(|vertex| ids[vertex]).collect();
         }
         let roots = order()
@@ -512,9 +505,9 @@ impl Partitioner {
 
     /// Returns the records of the links of a batch. `first` is the vertex of the input from which
     /// they count.
-    fn link_records(&self, batch: &Geometry, first: u64) -> Result<Vec<u8>, BuildError> {
+    fn link_records(&self, batch: &GeometryBuilder, first: u64) -> Result<Vec<u8>, BuildError> {
         let width = self.outline.link_width;
-        let mut records = Vec::with_capacity(batch.link_count() * self.outline.link_row_size());
+        let mut records = Vec::with_capacity(batch.links.len() * self.outline.link_row_size());
         if batch.links.is_empty() {
             return Ok(records);
         }
@@ -523,11 +516,11 @@ impl Partitioner {
             && fields
                 .zip(&batch.link)
                 .all(|(field, column)| field.holds(column));
-        if batch.link_width != width || !is_equal {
+        if batch.links.width != width || !is_equal {
             return Err(super::piece::damaged());
         }
         let mut values = Vec::new();
-        for (link, ends) in batch.links.chunks_exact(width).enumerate() {
+        for (link, ends) in batch.links.ends.chunks_exact(width).enumerate() {
             for end in ends {
                 let vertex = u64::try_from(*end).ok();
                 let vertex = vertex.and_then(|vertex| vertex.checked_add(first));
@@ -635,12 +628,12 @@ impl Partitioner {
         let design = &self.outline.design;
         let is_plain = design.profile == Profile::V09
             && design.object_index == ManifestForm::Manifests
-            && tables.objects.is_none()
-            && tables.object.is_empty()
-            && tables.fragment.is_empty();
+            && tables.objects().is_none()
+            && tables.columns(Scope::Object).is_empty()
+            && tables.columns(Scope::Fragment).is_empty();
         let counts = &self.log.counts;
         // Members of groups are looked up in ids without gaps.
-        let has_ids = if tables.groups.is_empty() {
+        let has_ids = if tables.groups().is_empty() {
             counts.ascends
         } else {
             counts.is_contiguous()
@@ -664,7 +657,7 @@ impl Partitioner {
         tables: Geometry,
     ) -> Result<(WritePlan, Option<PathIndex>), BuildError> {
         let outline = &self.outline;
-        let describes = tables.objects.is_some() || !tables.object.is_empty();
+        let describes = tables.objects().is_some() || !tables.columns(Scope::Object).is_empty();
         if describes && !outline.object_fields.is_empty() {
             return Err(BuildError::MissingInput {
                 kind: "batches",
@@ -697,15 +690,13 @@ impl Partitioner {
         if vertices == 0 && outline.design.out_of_bounds == OutOfBounds::Drop {
             return Err(BuildError::AllOutside);
         }
-        let mut geometry = Geometry {
+        let mut geometry = GeometryBuilder {
             positions: NumericColumn::new(outline.positions.0, outline.positions.1 as u32),
             vertex: Vec::new(),
             link: Vec::new(),
-            links: Vec::new(),
-            part_offsets: None,
-            part_objects: None,
-            object_ids: None,
-            ..tables
+            links: LinkEnds::default(),
+            owners: VertexOwners::Unnamed,
+            ..tables.into_builder()
         };
         let mut logged = None;
         let objects = if !outline.has_objects {
@@ -752,7 +743,7 @@ impl Partitioner {
 
     /// Drops the attributes and group members of objects without any vertex within the bounds.
     /// `ids` are the objects with vertices: of paths in the order of the log, of points ascending.
-    fn drop_objects(&self, geometry: &mut Geometry, ids: &[i64]) {
+    fn drop_objects(&self, geometry: &mut GeometryBuilder, ids: &[i64]) {
         if self.dropped.is_empty() {
             return;
         }
@@ -781,7 +772,7 @@ impl Partitioner {
     }
 
     /// Returns the objects whose records are not in memory.
-    fn logged(&self, geometry: &mut Geometry) -> Result<LoggedObjects, BuildError> {
+    fn logged(&self, geometry: &mut GeometryBuilder) -> Result<LoggedObjects, BuildError> {
         let counts = &self.log.counts;
         let is_known = |id: &i64| (counts.first..=counts.last).contains(id);
         let dropped: HashSet<i64> = self.dropped.iter().map(|(_, id)| *id).collect();
@@ -792,7 +783,6 @@ impl Partitioner {
                 return Err(BuildError::UnknownObject { what, id });
             }
         }
-        crate::objects::check_groups(geometry)?;
         let as_size = |count: u64| {
             usize::try_from(count).map_err(|_| BuildError::TooManyVertices(usize::MAX))
         };
@@ -822,7 +812,7 @@ impl Partitioner {
     fn objects_of_paths(
         &self,
         layout: &mut VertexLayout,
-        geometry: &mut Geometry,
+        geometry: &mut GeometryBuilder,
         number: impl Fn(u32) -> u32,
     ) -> Result<ObjectRows, BuildError> {
         let mut replay = PathReplay::new(self.log.row_size(), self.chunks.len());
@@ -891,7 +881,7 @@ impl Partitioner {
     fn owners<'a>(
         &self,
         layout: &mut VertexLayout,
-        geometry: &mut Geometry,
+        geometry: &mut GeometryBuilder,
         made: impl Iterator<Item = &'a ChunkSummary> + Clone,
     ) -> Result<ObjectRows, BuildError> {
         let mut own: Vec<i64> = made

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::{
-    GeometryKind, bounds, check, coordinates,
+    GeometryKind, bounds, check, column_check, coordinates,
     design::{AxisSpec, Design},
     error::BuildError,
-    geometry::{Geometry, LinkNumbering},
+    geometry::{Geometry, GeometryBuilder, LinkEnds, LinkNumbering, VertexOwners},
     large::json::{described, field, floats},
     large::outline::{Field, Outline},
     large::piece::damaged,
@@ -16,7 +16,10 @@ use crate::{
     spatial_layout::SpatialLayout,
     stored_column::check_nulls,
 };
-use zvf_model::column::{Column, ColumnValues, NumericColumn};
+use zvf_model::{
+    column::{Column, ColumnValues, NumericColumn},
+    scope::Scope,
+};
 
 /// Upper bound on sampled rows.
 const SAMPLE: usize = 100_000;
@@ -184,7 +187,7 @@ impl GeometrySurvey {
             survey.fields = Some(families.into());
         }
         if header["is_sampled"].as_bool().ok_or_else(damaged)? {
-            survey.sample = Some(decode_batch(bytes)?.positions);
+            survey.sample = Some(decode_batch(bytes)?.into_builder().positions);
         }
         Ok(survey)
     }
@@ -209,39 +212,37 @@ impl GeometrySurvey {
         numbering: LinkNumbering,
     ) -> Result<(), BuildError> {
         check::check_batch(batch, &self.design, numbering)?;
-        if !batch.links.is_empty() {
-            self.links += batch.link_count() as u64;
-            let is_plain = |column: &Column| {
-                column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
-            };
-            if !batch.link.iter().all(is_plain) {
+        let links = batch.links();
+        if !links.is_empty() {
+            self.links += links.len() as u64;
+            let attributes = batch.columns(Scope::Link);
+            if !attributes.iter().all(is_plain) {
                 return Err(BuildError::MissingInput {
                     kind: "batches",
                     what: "link attributes of numbers, without missing values",
                 });
             }
-            let fields = batch.link.iter().map(Field::of).collect();
-            self.add_link_form((batch.link_width, fields))?;
+            let fields = attributes.iter().map(Field::of).collect();
+            self.add_link_form((links.width, fields))?;
         }
-        let offsets = batch.part_offsets.as_ref();
-        let paths = offsets.map_or(0, |ends| ends.len().saturating_sub(1));
+        let paths = batch.owners().paths();
         if batch.vertices() == 0 && paths == 0 {
             return Ok(());
         }
-        self.has_objects |= batch.object_ids.is_some();
+        self.has_objects |= matches!(batch.owners(), VertexOwners::Vertices(_));
         check_objects(batch, paths)?;
-        let fields = |columns: &[Column]| columns.iter().map(Field::of).collect();
-        self.add_fields([fields(&batch.vertex), fields(&batch.object)])?;
+        let fields = |scope| batch.columns(scope).iter().map(Field::of).collect();
+        self.add_fields([fields(Scope::Vertex), fields(Scope::Object)])?;
         self.paths += paths as u64;
         self.vertices += batch.vertices() as u64;
         if batch.vertices() == 0 {
             return Ok(());
         }
         // Links may number the vertices of the whole input.
-        let unlinked = Geometry {
-            links: Vec::new(),
+        let unlinked = GeometryBuilder {
+            links: LinkEnds::default(),
             link: Vec::new(),
-            ..batch.clone()
+            ..batch.clone().into_builder()
         };
         let stored = bounds::stored(unlinked, &self.design)?;
         let (lower, upper) = coordinates::extent(&stored.positions)?;
@@ -423,14 +424,10 @@ impl GeometrySurvey {
 
 /// Checks the attributes of objects that come with a batch: a row of numbers for each path.
 fn check_objects(batch: &Geometry, paths: usize) -> Result<(), BuildError> {
-    if batch.object.is_empty() {
-        return Ok(());
-    }
-    check::attributes("object attribute", &batch.object, paths)?;
-    let is_plain = |column: &Column| {
-        column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
-    };
-    if batch.objects.is_none() && batch.object.iter().all(is_plain) {
+    let attributes = batch.columns(Scope::Object);
+    column_check::rows(Scope::Object, attributes, paths)?;
+    let follow_paths = attributes.is_empty() || batch.objects().is_none();
+    if follow_paths && attributes.iter().all(is_plain) {
         Ok(())
     } else {
         Err(BuildError::MissingInput {
@@ -438,6 +435,11 @@ fn check_objects(batch: &Geometry, paths: usize) -> Result<(), BuildError> {
             what: "object attributes of numbers, one row for each path; put others into the tables",
         })
     }
+}
+
+/// Returns whether an attribute is of numbers, without missing values.
+fn is_plain(column: &Column) -> bool {
+    column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
 }
 
 impl Field {

@@ -6,5 +6,6 @@
 )]
 
 mod coarsen;
+mod geometry;
 mod large;
 mod objects;

@@ -1,13 +1,13 @@
 //! Attributes of objects, fragments and groups: every given value is stored.
 
 use zvf_build::{
-    BuildError, CellCompression, Column, Design, Geometry, GeometryKind, NumericColumn,
-    OutOfBounds, Output, WritePlan,
+    BuildError, CellCompression, Column, Design, Geometry, GeometryBuilder, GeometryKind,
+    NumericColumn, OutOfBounds, Output, VertexOwners, WritePlan,
 };
 
 /// Returns vertices at (0), (1), (2) and so on.
-fn row(vertices: u8) -> Geometry {
-    Geometry::new(NumericColumn::float32(1, (0..vertices).map(f32::from)))
+fn row(vertices: u8) -> GeometryBuilder {
+    Geometry::builder(NumericColumn::float32(1, (0..vertices).map(f32::from)))
 }
 
 fn design(kind: GeometryKind) -> Design {
@@ -52,7 +52,10 @@ fn blosc_compresses_long_text_by_letter() {
     geometry.object = vec![Column::text("text", vec![Some("a".repeat(64))])];
     let mut design = design(GeometryKind::Points);
     design.compression = CellCompression::Blosc;
-    let outputs = WritePlan::new(geometry, design).unwrap().rest().unwrap();
+    let outputs = WritePlan::new(geometry.build().unwrap(), design)
+        .unwrap()
+        .rest()
+        .unwrap();
     let codecs = &node(&outputs, "0/object_attributes/text")["codecs"];
     assert_eq!(codecs[1]["configuration"]["typesize"], 4);
 }
@@ -61,7 +64,7 @@ fn blosc_compresses_long_text_by_letter() {
 #[test]
 fn auto_compression_shuffles_numbers() {
     let mut geometry = row(4);
-    geometry.object_ids = Some(vec![1, 1, 2, 2]);
+    geometry.owners = VertexOwners::Vertices(vec![1, 1, 2, 2]);
     geometry.vertex = vec![
         numbers("wide", [0.5; 4]),
         Column::new("narrow", NumericColumn::from_values(1, [7_u8; 4])),
@@ -70,7 +73,10 @@ fn auto_compression_shuffles_numbers() {
     geometry.object = vec![Column::new("weight", weights)];
     let mut design = design(GeometryKind::Points);
     design.compression = CellCompression::Auto;
-    let outputs = WritePlan::new(geometry, design).unwrap().rest().unwrap();
+    let outputs = WritePlan::new(geometry.build().unwrap(), design)
+        .unwrap()
+        .rest()
+        .unwrap();
     let codec = |array: &str| {
         let codec = &node(&outputs, array)["codecs"][1];
         let size = codec["configuration"]["typesize"].as_u64();
@@ -97,9 +103,9 @@ fn null_integers_are_stored_for_objects_only() {
         ..Column::new("count", NumericColumn::int64(1, [7, 9]))
     };
     let mut geometry = row(2);
-    geometry.object_ids = Some(vec![1, 2]);
+    geometry.owners = VertexOwners::Vertices(vec![1, 2]);
     geometry.object = vec![counts.clone()];
-    let plan = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design(GeometryKind::Points)).unwrap();
     let outputs = plan.rest().unwrap();
     let fill = node(&outputs, "0/object_attributes/count")["fill_value"].as_i64();
     let cell = payload(&outputs, "0/object_attributes/count");
@@ -111,7 +117,8 @@ fn null_integers_are_stored_for_objects_only() {
 
     let mut geometry = row(2);
     geometry.vertex = vec![counts];
-    let error = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap_err();
+    let error =
+        WritePlan::new(geometry.build().unwrap(), design(GeometryKind::Points)).unwrap_err();
     assert!(matches!(error, BuildError::NullInteger(name) if name == "count"));
 }
 
@@ -119,7 +126,7 @@ fn null_integers_are_stored_for_objects_only() {
 fn groups_without_members_keep_their_attributes() {
     let mut geometry = row(2);
     geometry.group = vec![numbers("weight", [1.5, 2.5, 3.5])];
-    let plan = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design(GeometryKind::Points)).unwrap();
     let outputs = plan.rest().unwrap();
     let attributes = &node(&outputs, "0/groups")["attributes"];
     assert_eq!(attributes["num_groups"], 3);
@@ -131,12 +138,17 @@ fn groups_without_members_keep_their_attributes() {
 fn fragment_attributes_make_each_point_an_object() {
     let mut geometry = row(2);
     geometry.fragment = vec![numbers("d", [1.5, 2.5])];
-    let plan = WritePlan::new(geometry.clone(), design(GeometryKind::Points)).unwrap();
+    let plan = WritePlan::new(
+        geometry.clone().build().unwrap(),
+        design(GeometryKind::Points),
+    )
+    .unwrap();
     let cells = plan.run(0).unwrap();
     let values = payload(&cells, "0/fragment_attributes/d");
     assert_eq!(floats(&values), [1.5, 2.5]);
     geometry.fragment = vec![numbers("d", [1.5])];
-    let refused = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap_err();
+    let refused =
+        WritePlan::new(geometry.build().unwrap(), design(GeometryKind::Points)).unwrap_err();
     assert!(matches!(
         refused,
         BuildError::RowCount {
@@ -155,7 +167,7 @@ fn a_graph_stays_one_object_when_vertices_are_dropped() {
     let mut design = design(GeometryKind::Graphs);
     design.bounds = Some((vec![1.0], vec![2.0]));
     design.out_of_bounds = OutOfBounds::Drop;
-    let plan = WritePlan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     assert_eq!((plan.summary().vertices, plan.summary().objects), (2, 1));
     let values = payload(&plan.rest().unwrap(), "0/object_attributes/q");
     assert_eq!(floats(&values), [7.5]);

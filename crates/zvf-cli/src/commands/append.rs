@@ -39,12 +39,14 @@ pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dy
     } = arguments;
     let mut opened = work.open(Operation::Append).await?;
     opened.editor = opened.editor.check(addition.check());
-    let input = addition
+    let mut input = addition
         .read(from, work, &opened, RowIdPolicy::LeaveOut)
         .await?;
-    let added = opened
-        .editor
-        .append(&input.geometry, addition.options.out_of_bounds);
+    let geometry = std::mem::take(&mut input.geometry);
+    let added = async {
+        let (geometry, bounds) = (geometry.build()?, addition.options.out_of_bounds);
+        opened.editor.append(&geometry, bounds).await
+    };
     let changed = opened.change(added).await?;
     let ids = changed.objects.clone();
     let report = EditOutput::new(&work.store, Ok(changed))

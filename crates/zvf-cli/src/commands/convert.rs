@@ -101,7 +101,7 @@ fn in_batches(
 ) -> Result<Conversion, Box<dyn Error>> {
     let mut reader = zvf_files::open_field(input, arguments.reading())?;
     let mut sink = ResultSink::create(target, &StoreDescription::from(reader.description()))?;
-    let mut batches = FileResults::new(reader.as_mut());
+    let mut batches = FileResults::new(reader.as_mut()).map_err(FileError::of_batch)?;
     let has_whole_objects = batches.has_whole_objects();
     let mut vertices = 0_u64;
     while let Some(batch) = batches.next(BATCH).map_err(FileError::of_batch)? {
@@ -142,7 +142,7 @@ fn whole(
     } else {
         let mut reader = zvf_files::open_field(file, arguments.reading())?;
         let geometry = zvf_files::read_whole(reader.as_mut()).map_err(FileError::of_batch)?;
-        zvf_files::input_of(reader.description(), geometry, Vec::new())
+        zvf_files::input_of(reader.description(), geometry.into_builder(), Vec::new())
     };
     let mut kinds = GeometryKind::ALL.into_iter();
     let kind = kinds.find(|kind| kind.name() == input.description.geometry);

@@ -63,16 +63,18 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
 async fn create_whole(
     arguments: &CreateArgs,
     mut design: Design,
-    input: GeometryInput,
+    mut input: GeometryInput,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
     let warning = arguments.compare_axes(input.axes.as_deref(), &input.description.axes)?;
     input.complete(&mut design);
-    arguments.declare(&mut design, &AttributeNames::of(&input.geometry))?;
+    let built = std::mem::take(&mut input.geometry).build();
+    let geometry = built.map_err(|error| with_hint(Operation::Create, error.into()))?;
+    arguments.declare(&mut design, &AttributeNames::of(&geometry))?;
     let out = arguments.out.clone();
-    let vertices = len_u64(input.geometry.vertices());
+    let vertices = len_u64(geometry.vertices());
     let vertices = count_noun(vertices, "vertex", "vertices");
     let options = arguments.options();
-    options.check(&input.geometry)?;
+    options.check(&geometry)?;
     let meter = ProgressMeter::default();
     let what = format!("writing {vertices} to {out}");
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
@@ -80,10 +82,10 @@ async fn create_whole(
     report.read(&input);
     report.warn(warning);
     let mut rounding = RoundingCheck::new(design.dtype);
-    rounding.add(&input.geometry.positions);
+    rounding.add(geometry.positions());
     let axes = input.axes.unwrap_or_default();
     let options = options.create_options(meter, progress.check())?;
-    let created = write::create(&arguments.out, input.geometry, &design, &options).await?;
+    let created = write::create(&arguments.out, geometry, &design, &options).await?;
     progress.finish();
     report.created(created);
     report.warn(rounding.warning(&axes));
@@ -125,8 +127,10 @@ pub(crate) async fn plan(
                 warning = arguments.compare_axes(input.axes.as_deref(), own)?;
                 input.complete(&mut design);
                 size = len_u64(input.geometry.positions.bytes.len());
-                names = AttributeNames::of(&input.geometry);
-                source = Box::new(WholeSource::new(input.geometry));
+                let built = input.geometry.build();
+                let geometry = built.map_err(|error| with_hint(Operation::Plan, error.into()))?;
+                names = AttributeNames::of(&geometry);
+                source = Box::new(WholeSource::new(geometry)?);
             }
             Err(reason) => return Err(CreateSettingsError::NotPlanned(reason).into()),
         }

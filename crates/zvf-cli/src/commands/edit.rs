@@ -3,14 +3,14 @@
 
 use std::error::Error;
 
-use zvf::{Geometry, Query, TableOptions};
+use zvf::{Query, TableOptions};
 use zvf_files::{FileFormat, InputFile, RowIdPolicy, TableKey, read_keyed};
 
 use crate::{
     arguments::named,
     display::len_u64,
     editing::{AdditionArgs, EditOutput, EditTargetArgs, match_types, row_ids},
-    hint::Operation,
+    hint::{Operation, with_hint},
     outcome::CommandOutcome,
 };
 
@@ -105,15 +105,17 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     };
     let mut opened = work.open(verb).await?;
     opened.editor = opened.editor.check(addition.check());
-    let input = addition
+    let mut input = addition
         .read(from, work, &opened, RowIdPolicy::Read)
         .await?;
     let mut notes = opened.notes();
-    let has_objects = input.geometry.object_ids.is_some() || input.geometry.part_objects.is_some();
+    let has_objects = input.geometry.owners.ids().is_some();
     if has_objects && arguments.at_transaction.is_some() {
         return Err(EditError::ObjectsAt(from.path().display().to_string()).into());
     }
-    let (geometry, bounds) = (&input.geometry, addition.options.out_of_bounds);
+    let built = std::mem::take(&mut input.geometry).build();
+    let geometry = &built.map_err(|error| with_hint(verb, error.into()))?;
+    let bounds = addition.options.out_of_bounds;
     let changed = if is_exchange {
         let change = opened.editor.replace_objects(remove, geometry, bounds);
         opened.change(change).await?
@@ -129,7 +131,8 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     if input.row_ids.is_some() && (has_objects || is_exchange) {
         notes.push("row ids left out: objects are replaced by their ids".to_owned());
     }
-    let ids: Vec<i64> = objects(geometry).chain(changed.objects.clone()).collect();
+    let own = geometry.owners().ids().into_iter().flatten().copied();
+    let ids: Vec<i64> = own.chain(changed.objects.clone()).collect();
     let report = EditOutput::new(&work.store, Ok(changed))
         .objects(ids)
         .read(&input)
@@ -209,10 +212,4 @@ enum EditError {
         "--at-transaction is about row ids, but {0} has objects, which are replaced by their ids; leave it out"
     )]
     ObjectsAt(String),
-}
-
-/// Returns the ids of the objects of parts and vertices.
-fn objects(geometry: &Geometry) -> impl Iterator<Item = i64> {
-    let ids = [&geometry.part_objects, &geometry.object_ids];
-    ids.into_iter().flatten().flatten().copied()
 }

@@ -1,11 +1,11 @@
 //! Conversion of numbers from csv, which has no types, to the types of a store.
 
 use half::f16;
-use zvf::{Column, ColumnValues, Geometry, NumericColumn, QueryResult, numeric::Kind};
+use zvf::{Column, ColumnValues, GeometryBuilder, NumericColumn, QueryResult, numeric::Kind};
 
 /// Converts attributes to the types of the attributes of `like` with equal names. Values that do
 /// not fit leave their column unchanged; a later check rejects it.
-pub(super) fn to(like: &QueryResult, geometry: &mut Geometry) {
+pub(super) fn to(like: &QueryResult, geometry: &mut GeometryBuilder) {
     columns(&like.vertex, &mut geometry.vertex);
     columns(&like.fragment, &mut geometry.fragment);
     columns(&like.fragment, &mut geometry.fragment_rows);

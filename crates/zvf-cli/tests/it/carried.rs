@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Value, json};
 use zvf::{
-    AxisSpec, Column, CreateOptions, Design, Geometry, GeometryKind, NumericColumn, numeric::Kind,
+    AxisSpec, Column, CreateOptions, Design, Geometry, GeometryBuilder, GeometryKind,
+    NumericColumn, VertexOwners, numeric::Kind,
 };
 use zvf_model::random::SplitMix64;
 
@@ -35,7 +36,7 @@ fn texts(name: &str, values: impl Iterator<Item = Option<&'static str>>) -> Colu
 const WORDS: [Option<&str>; 5] = [Some("a"), None, Some("β, \"γ\""), Some(" "), Some("7")];
 
 /// Random objects of a kind with attributes in every scope and with groups.
-fn geometry(kind: GeometryKind, random: &mut Random) -> Geometry {
+fn geometry(kind: GeometryKind, random: &mut Random) -> GeometryBuilder {
     let (mut positions, mut owners, mut links) = (Vec::new(), Vec::new(), Vec::new());
     let (mut offsets, mut ids) = (vec![0_u64], Vec::new());
     for object in 0..3 + i64::from(random.small(4)) {
@@ -60,17 +61,16 @@ fn geometry(kind: GeometryKind, random: &mut Random) -> Geometry {
         ids.push(id);
     }
     let rows = owners.len();
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, positions));
     if kind.is_paths() {
-        geometry.part_offsets = Some(offsets);
-        geometry.part_objects = Some(ids.clone());
+        geometry = geometry.paths(offsets, ids.clone());
     } else {
-        geometry.object_ids = Some(owners);
+        geometry.owners = VertexOwners::Vertices(owners);
     }
     if kind == GeometryKind::Mesh {
-        geometry.link_width = 3;
+        geometry.links.width = 3;
     }
-    geometry.links = links;
+    geometry.links.ends = links;
     let mut rgb = NumericColumn::new(Kind::UInt8, 3);
     rgb.bytes = (0..rows * 3)
         .map(|_| u8::try_from(random.below(256)).unwrap())
@@ -135,9 +135,14 @@ fn design(kind: GeometryKind) -> Design {
 
 async fn store(address: &str, kind: GeometryKind, seed: u64) {
     let geometry = geometry(kind, &mut Random(SplitMix64::new(seed)));
-    zvf::create(address, geometry, design(kind), &CreateOptions::default())
-        .await
-        .unwrap();
+    zvf::create(
+        address,
+        geometry.build().unwrap(),
+        design(kind),
+        &CreateOptions::default(),
+    )
+    .await
+    .unwrap();
 }
 
 #[track_caller]
@@ -268,15 +273,19 @@ async fn clipped_paths_become_objects_of_their_own() {
         ];
         let straight = [1.0_f32, 3.0, 0.0, 2.0, 3.0, 0.0];
         let positions = [&there_and_back[..], &straight].concat();
-        let mut paths = Geometry::new(NumericColumn::float32(3, positions));
-        paths.part_offsets = Some(vec![0, 4, 6]);
-        paths.part_objects = Some(vec![5, 8]);
-        paths.object = vec![numbers("size", NumericColumn::float64(1, [0.5, 1.5]))];
-        paths.groups = BTreeMap::from([(0, vec![5])]);
+        let paths = Geometry::builder(NumericColumn::float32(3, positions))
+            .paths(vec![0, 4, 6], vec![5, 8])
+            .object(vec![numbers("size", NumericColumn::float64(1, [0.5, 1.5]))])
+            .groups(BTreeMap::from([(0, vec![5])]));
         let design = Design::new(GeometryKind::Streamlines).chunk_shape([10.0; 3]);
-        zvf::create(&source, paths, design, &CreateOptions::default())
-            .await
-            .unwrap();
+        zvf::create(
+            &source,
+            paths.build().unwrap(),
+            design,
+            &CreateOptions::default(),
+        )
+        .await
+        .unwrap();
         let clip = ["--bbox", "0,0,-1,4,9,1", "--mode", "clip"];
         run(&[&["query", &source, "-o", &file], &clip[..]].concat());
         let report = run(&[

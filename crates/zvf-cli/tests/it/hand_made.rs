@@ -3,7 +3,7 @@
 use std::{fs::File, io::Write, path::Path};
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
-use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{ColumnValues, GeometryBuilder, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_files::{
     ColumnError, FileError, FileFault, FilePlace, GeometryInput, GeometryReadOptions,
     MissingPolicy, NpyReadError,
@@ -64,7 +64,7 @@ fn read_as(kind: GeometryKind, members: &[(&str, Vec<u8>)]) -> Result<GeometryIn
 }
 
 #[track_caller]
-fn geometry(members: &[(&str, Vec<u8>)]) -> Geometry {
+fn geometry(members: &[(&str, Vec<u8>)]) -> GeometryBuilder {
     read_as(GeometryKind::Points, members).unwrap().geometry
 }
 
@@ -356,7 +356,7 @@ fn ids_must_be_integers_in_range() {
     );
     let ids = of("<u8", "2,", &encode(&[5_u64, 6], ByteOrder::Little));
     let found = geometry(&[positions(), ("object_ids", ids)]);
-    assert_eq!(found.object_ids, Some(vec![5, 6]));
+    assert_eq!(found.owners.ids(), Some([5, 6].as_slice()));
     let floats = of("<f4", "2,", &[0; 8]);
     let error = ColumnError::NotIntegers("float32");
     assert_eq!(refused_column("object_ids", floats), error);
@@ -450,9 +450,8 @@ fn paths_may_be_given_by_object() {
         ("fragment.a", i64s(&[1, 1, 2, 2, 1])),
     ];
     let found = read_as(GeometryKind::Polylines, &members).unwrap().geometry;
-    assert_eq!(found.part_offsets, Some(vec![0, 2, 4, 5]));
-    assert_eq!(found.part_objects, Some(vec![7, 3, 7]));
-    assert_eq!(found.object_ids, None);
+    assert_eq!(found.owners.offsets(), Some([0, 2, 4, 5].as_slice()));
+    assert_eq!(found.owners.ids(), Some([7, 3, 7].as_slice()));
     assert_eq!(found.objects, Some(vec![7, 3]));
     let ColumnValues::Numeric(numbers) = &found.fragment[0].values else {
         panic!();

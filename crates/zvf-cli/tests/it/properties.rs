@@ -1,7 +1,7 @@
 //! Random geometry becomes a PLY or OBJ file, and comes back.
 
 use proptest::prelude::*;
-use zvf::{Geometry, GeometryKind, NumericColumn};
+use zvf::{Geometry, GeometryBuilder, GeometryKind, NumericColumn, VertexOwners};
 use zvf_files::{FileReadOptions, OutputFile, StoreDescription, write};
 
 /// A piece of a mesh or of a graph: vertices, and the number of ends of its links.
@@ -17,22 +17,24 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
 }
 
 /// Returns geometry whose links join each vertex with the next ones of its piece.
-fn joined(pieces: &[Piece], width: usize, has_objects: bool) -> Geometry {
+fn joined(pieces: &[Piece], width: usize, has_objects: bool) -> GeometryBuilder {
     let rows = pieces.iter().flatten().flatten().copied();
-    let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
-    geometry.link_width = width.max(2);
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, rows));
+    geometry.links.width = width.max(2);
     let (mut first, mut owners) = (0, Vec::new());
     for (object, piece) in (0..).map(|number| number * 7 + 2).zip(pieces) {
         for row in 0..piece.len() {
             let end = |step: usize| i64::try_from(first + (row + step) % piece.len()).unwrap();
             if width > 1 {
-                geometry.links.extend((0..width).map(end));
+                geometry.links.ends.extend((0..width).map(end));
             }
             owners.push(object);
         }
         first += piece.len();
     }
-    geometry.object_ids = has_objects.then_some(owners);
+    if has_objects {
+        geometry.owners = VertexOwners::Vertices(owners);
+    }
     geometry
 }
 
@@ -45,7 +47,7 @@ fn kind(width: usize) -> GeometryKind {
 }
 
 /// Writes geometry to a file, and reads it again.
-fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geometry {
+fn there_and_back(geometry: &GeometryBuilder, kind: GeometryKind, name: &str) -> GeometryBuilder {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
@@ -54,7 +56,9 @@ fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geomet
     write(&result, &StoreDescription::new(kind.name()), &target).unwrap();
     let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
     assert_eq!(reader.description().kind, kind, "{name}");
-    zvf_files::read_whole(reader.as_mut()).unwrap()
+    zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder()
 }
 
 proptest! {
@@ -75,7 +79,7 @@ proptest! {
             let back = there_and_back(&geometry, kind(width), name);
             prop_assert_eq!(&back.positions, &geometry.positions, "{}", name);
             prop_assert_eq!(&back.links, &geometry.links, "{}", name);
-            prop_assert_eq!(&back.object_ids, &geometry.object_ids, "{}", name);
+            prop_assert_eq!(&back.owners.ids(), &geometry.owners.ids(), "{}", name);
         }
     }
 
@@ -88,12 +92,11 @@ proptest! {
         for piece in &pieces {
             offsets.push(offsets.last().unwrap() + u64::try_from(piece.len()).unwrap());
         }
-        geometry.part_offsets = Some(offsets);
-        geometry.part_objects = Some((0..).take(pieces.len()).map(|path| path * 2).collect());
+        geometry = geometry.paths(offsets, (0..).take(pieces.len()).map(|path| path * 2).collect::<Vec<_>>());
         let back = there_and_back(&geometry, GeometryKind::Polylines, "a.ply");
         prop_assert_eq!(&back.positions, &geometry.positions);
-        prop_assert_eq!(&back.part_offsets, &geometry.part_offsets);
-        prop_assert_eq!(&back.part_objects, &geometry.part_objects);
+        prop_assert_eq!(&back.owners.offsets(), &geometry.owners.offsets());
+        prop_assert_eq!(&back.owners.ids(), &geometry.owners.ids());
         prop_assert_eq!(&back.vertex, &geometry.vertex);
     }
 }

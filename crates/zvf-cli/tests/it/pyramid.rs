@@ -119,14 +119,12 @@ async fn coarser_meshes_stay_within_the_bounds() {
             links.extend([here, row(i + 1, j), across, here, across, row(i, j + 1)]);
         }
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.link_width = 3;
-    geometry.links = links;
+    let geometry = Geometry::builder(NumericColumn::float32(3, positions)).links(3, links);
     let store = bench.path("ring.zv");
     let design = Design::new(GeometryKind::Mesh).chunk_shape([30.0; 3]);
     zvf::create(
         store.to_str().unwrap(),
-        geometry,
+        geometry.build().unwrap(),
         design,
         &CreateOptions::default(),
     )

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use zvf::{
-    Column, ColumnValues, Geometry, GeometryKind, NumericColumn, QueryResult, numeric::Kind,
+    Column, ColumnValues, Geometry, GeometryBuilder, GeometryKind, NumericColumn, QueryResult,
+    numeric::Kind,
 };
 use zvf_files::{
     ColumnError, FileError, FileFault, FilePlace, GeometryInput, GeometryReadOptions, InputFile,
@@ -70,18 +71,18 @@ fn attributes(columns: &[Column]) -> Vec<Column> {
 }
 
 /// Returns the geometry of a result, without fragments.
-fn geometry(result: &QueryResult) -> Geometry {
-    let mut geometry = Geometry::new(numbers_of(&result.positions));
-    let ids = result.object_ids.as_ref();
-    geometry.object_ids = ids.map(|ids| ids.numbers().to_vec());
+fn geometry(result: &QueryResult) -> GeometryBuilder {
+    let mut geometry = Geometry::builder(numbers_of(&result.positions));
+    if let Some(ids) = &result.object_ids {
+        geometry = geometry.object_ids(ids.numbers().to_vec());
+    }
     if let Some(parts) = &result.parts {
-        geometry.part_offsets = Some(parts.offsets.clone());
-        geometry.part_objects = Some(parts.objects.clone());
+        geometry = geometry.paths(parts.offsets.clone(), parts.objects.clone());
     }
     if let Some(links) = &result.links {
-        geometry.link_width = links.width.try_into().unwrap();
+        geometry.links.width = links.width.try_into().unwrap();
         let ends = links.ends.iter().map(|end| i64::try_from(*end).unwrap());
-        geometry.links = ends.collect();
+        geometry.links.ends = ends.collect();
     }
     geometry.vertex = attributes(&result.vertex);
     geometry.link = attributes(&result.link);
@@ -261,7 +262,7 @@ fn csv_keeps_numbers() {
     let geometry = found.geometry;
     let positions = [0.1, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0];
     assert_eq!(geometry.positions, NumericColumn::float64(3, positions));
-    assert_eq!(geometry.object_ids, Some(vec![7, -1, -2]));
+    assert_eq!(geometry.owners.ids(), Some([7, -1, -2].as_slice()));
     let expected = self::geometry(&whole());
     for (found, expected) in geometry.vertex.iter().zip(&expected.vertex) {
         assert_eq!(found.name, expected.name);

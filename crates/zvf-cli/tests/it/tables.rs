@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{ColumnValues, GeometryBuilder, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_files::{
     ColumnError, CsvError, FileError, FileFault, FilePlace, GeometryInput, GeometryReadOptions,
     InputFile, InputFileError, MissingPolicy,
@@ -19,7 +19,7 @@ fn read(text: &str, reading: &GeometryReadOptions) -> Result<GeometryInput, File
 }
 
 #[track_caller]
-fn geometry(text: &str, kind: GeometryKind) -> Geometry {
+fn geometry(text: &str, kind: GeometryKind) -> GeometryBuilder {
     read(text, &GeometryReadOptions::new(kind))
         .unwrap()
         .geometry
@@ -45,7 +45,7 @@ fn other_columns_than_axes_are_attributes() {
     assert_eq!((found.positions.width, found.vertices()), (3, 2));
     // In the order of the file.
     assert_eq!(found.positions.bytes[8..16], 3_i64.to_le_bytes());
-    assert_eq!(found.object_ids, Some(vec![7, 7]));
+    assert_eq!(found.owners.ids(), Some([7, 7].as_slice()));
     let radius = ColumnValues::Numeric(NumericColumn::float64(1, [0.5, 1.0]));
     assert_eq!(found.vertex[0].values, radius);
     assert_eq!(found.vertex[1].name, "kind");
@@ -78,14 +78,14 @@ fn quoted_fields_are_text() {
 fn consecutive_rows_of_a_part_are_a_path() {
     let kind = GeometryKind::Streamlines;
     let found = geometry("x,object_id\n0,5\n1,5\n2,8\n3,5\n", kind);
-    assert_eq!(found.part_offsets, Some(vec![0, 2, 3, 4]));
-    assert_eq!(found.part_objects, Some(vec![5, 8, 5]));
+    assert_eq!(found.owners.offsets(), Some([0, 2, 3, 4].as_slice()));
+    assert_eq!(found.owners.ids(), Some([5, 8, 5].as_slice()));
     let found = geometry("x,part\n0,5\n1,5\n2,8\n", kind);
-    assert_eq!(found.part_offsets, Some(vec![0, 2, 3]));
-    assert_eq!(found.part_objects, None);
+    assert_eq!(found.owners.offsets(), Some([0, 2, 3].as_slice()));
+    assert_eq!(found.owners.ids(), None);
     let found = geometry("x,part,object\n0,0,5\n1,0,6\n2,1,6\n", kind);
-    assert_eq!(found.part_offsets, Some(vec![0, 1, 2, 3]));
-    assert_eq!(found.part_objects, Some(vec![5, 6, 6]));
+    assert_eq!(found.owners.offsets(), Some([0, 1, 2, 3].as_slice()));
+    assert_eq!(found.owners.ids(), Some([5, 6, 6].as_slice()));
     let error = read(
         "x,part\n0,5\n",
         &GeometryReadOptions::new(GeometryKind::Points),
@@ -185,7 +185,7 @@ fn links_come_from_the_adjacent_or_a_named_file() {
     let mut reading = GeometryReadOptions::new(GeometryKind::Graphs);
     reading.links = Some(InputFile::new(path("edges.csv")).unwrap());
     let found = file(&path("a.csv"), &reading).unwrap();
-    assert_eq!(found.geometry.links, [0, 1]);
+    assert_eq!(found.geometry.links.ends, [0, 1]);
     assert_eq!(found.geometry.link[0].name, "weight");
     assert_eq!(found.files, [path("a.csv"), path("edges.csv")]);
     fs::rename(path("edges.csv"), path("a.links.csv")).unwrap();
@@ -194,7 +194,7 @@ fn links_come_from_the_adjacent_or_a_named_file() {
         &GeometryReadOptions::new(GeometryKind::Graphs),
     )
     .unwrap();
-    assert_eq!(found.geometry.links, [0, 1]);
+    assert_eq!(found.geometry.links.ends, [0, 1]);
     let error = file(
         &path("a.csv"),
         &GeometryReadOptions::new(GeometryKind::Points),

@@ -33,8 +33,7 @@ impl Dataset {
     /// # let address = folder.path().join("graph.zv").display().to_string();
     /// # let address = address.as_str();
     /// # let positions = NumericColumn::float32(2, [0.0, 0.0, 9.0, 1.0]);
-    /// # let mut graph = Geometry::new(positions);
-    /// # graph.links = vec![0, 1];
+    /// # let graph = Geometry::builder(positions).links(2, vec![0, 1]).build()?;
     /// # zvf::create(address, &graph, Design::new(GeometryKind::Graphs), &Default::default()).await?;
     /// let links = Dataset::open(address).await?.link_info(LevelId::FULL).await?;
     /// assert_eq!((links[0].delta, links[0].families[0].1), (0, 2));

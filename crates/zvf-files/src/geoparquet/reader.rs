@@ -12,7 +12,8 @@ use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use zvf::{
-    AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn, Owner, numeric::Kind,
+    AxisSpec, Column, ColumnValues, Geometry, GeometryBuilder, GeometryKind, NumericColumn, Owner,
+    VertexOwners, numeric::Kind,
 };
 use zvf_arrow::column_of;
 
@@ -372,14 +373,14 @@ impl TableContent {
     }
 
     /// Returns points; several of one row have its attributes.
-    fn points(&mut self, has_z: bool) -> Geometry {
-        let mut geometry = Geometry::new(self.positions(has_z));
+    fn points(&mut self, has_z: bool) -> GeometryBuilder {
+        let mut geometry = Geometry::builder(self.positions(has_z));
         let objects = self.objects();
         let rows = || self.parts.iter().map(|(row, _)| *row);
-        geometry.object_ids = objects.map(|ids| {
+        if let Some(ids) = objects {
             let ids = rows().map(|row| ids.get(row).copied().unwrap_or(Owner::NONE));
-            ids.collect()
-        });
+            geometry.owners = VertexOwners::Vertices(ids.collect());
+        }
         let rows: Vec<usize> = rows().collect();
         let columns = self
             .columns
@@ -391,8 +392,8 @@ impl TableContent {
     }
 
     /// Returns lines, with the object of each.
-    fn lines(&mut self, has_z: bool) -> Result<Geometry, FileFault> {
-        let mut geometry = Geometry::new(self.positions(has_z));
+    fn lines(&mut self, has_z: bool) -> Result<GeometryBuilder, FileFault> {
+        let mut geometry = Geometry::builder(self.positions(has_z));
         let row_id = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
         let ids: Vec<i64> = self
             .objects()
@@ -438,8 +439,10 @@ impl TableContent {
                 .push(Column::new(SOURCE_OBJECT.to_owned(), sources));
         }
         geometry.objects = Some(objects.into_iter().map(|(id, _, _)| id).collect());
-        geometry.part_offsets = Some(offsets);
-        geometry.part_objects = Some(owners);
+        geometry.owners = VertexOwners::Paths {
+            offsets,
+            objects: Some(owners),
+        };
         let mut vertices = vec![0_usize; self.rows];
         for (row, part) in &self.parts {
             if let Some(count) = vertices.get_mut(*row) {
@@ -458,7 +461,7 @@ impl TableContent {
     }
 
     /// Returns faces, whose corners with equal coordinates are one vertex.
-    fn mesh(&mut self, has_z: bool) -> Result<Geometry, FileFault> {
+    fn mesh(&mut self, has_z: bool) -> Result<GeometryBuilder, FileFault> {
         let mut rows: HashMap<[u64; 3], u32> = HashMap::new();
         let mut vertices: Vec<[f64; 3]> = Vec::new();
         let mut polygons = PolygonList::default();
@@ -479,7 +482,8 @@ impl TableContent {
         let values = vertices
             .iter()
             .flat_map(|row| row.iter().take(axes).copied());
-        let mut geometry = Geometry::new(NumericColumn::float64(if has_z { 3 } else { 2 }, values));
+        let mut geometry =
+            Geometry::builder(NumericColumn::float64(if has_z { 3 } else { 2 }, values));
         if let Some(ids) = self.objects() {
             self.own(&ids, &rows, &mut geometry);
         }
@@ -489,7 +493,7 @@ impl TableContent {
     }
 
     /// Gives vertices the object of their faces, if no two objects share a vertex.
-    fn own(&mut self, ids: &[i64], rows: &HashMap<[u64; 3], u32>, geometry: &mut Geometry) {
+    fn own(&mut self, ids: &[i64], rows: &HashMap<[u64; 3], u32>, geometry: &mut GeometryBuilder) {
         let mut owners = vec![None; geometry.vertices()];
         for (row, ring) in &self.parts {
             let id = ids.get(*row).copied();
@@ -508,7 +512,9 @@ impl TableContent {
                 *owner = id;
             }
         }
-        geometry.object_ids = owners.into_iter().collect();
+        if let Some(ids) = owners.into_iter().collect() {
+            geometry.owners = VertexOwners::Vertices(ids);
+        }
     }
 }
 

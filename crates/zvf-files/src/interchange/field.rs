@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use zvf::Geometry;
+use zvf::GeometryBuilder;
 use zvf_tables::{
     FileError, FileFault, GeometryInput, GeometryReadOptions, InputFile, MissingPolicy,
     StoreDescription,
@@ -44,13 +44,19 @@ pub(crate) fn read(
         ..FileReadOptions::default()
     };
     let mut reader = open_field(file, reading)?;
-    let geometry = crate::read_whole(reader.as_mut()).map_err(FileError::of_batch)?;
+    let geometry = crate::read_whole(reader.as_mut())
+        .map_err(FileError::of_batch)?
+        .into_builder();
     let files = vec![file.path().to_path_buf()];
     Ok(input_of(reader.description(), geometry, files))
 }
 
 /// Returns geometry with the description of its file.
-pub fn input_of(of: &FileDescription, geometry: Geometry, files: Vec<PathBuf>) -> GeometryInput {
+pub fn input_of(
+    of: &FileDescription,
+    geometry: GeometryBuilder,
+    files: Vec<PathBuf>,
+) -> GeometryInput {
     let mut input = GeometryInput::new(geometry, StoreDescription::from(of));
     input.files = files;
     input.notes.clone_from(&of.notes);

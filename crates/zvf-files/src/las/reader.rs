@@ -2,7 +2,9 @@
 
 use std::{error::Error, path::Path};
 
-use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, GeometrySource, NumericColumn, numeric::Kind,
+};
 
 use super::{
     ORDER, SOURCE_ROW, crs,
@@ -12,7 +14,7 @@ use super::{
 };
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
-    input::ByteReader, names::AttributeNames,
+    input::ByteReader, names::AttributeNames, reader::built,
 };
 
 /// Size of the records whose values are taken together: they stay in the cache while each dimension
@@ -97,7 +99,7 @@ impl LasReader {
         })
     }
 
-    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+    fn batch(&mut self, vertices: usize) -> Result<Option<GeometryBuilder>, FileError> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -199,10 +201,10 @@ impl PointColumns {
         Ok(())
     }
 
-    fn geometry(self, dimensions: &[Dimension]) -> Geometry {
+    fn geometry(self, dimensions: &[Dimension]) -> GeometryBuilder {
         let mut coordinates = NumericColumn::new(Kind::Float64, 3);
         coordinates.bytes = self.positions.into_flattened().into_flattened();
-        let mut geometry = Geometry::new(coordinates);
+        let mut geometry = Geometry::builder(coordinates);
         let columns = dimensions
             .iter()
             .zip(self.values)
@@ -238,7 +240,7 @@ fn describe_extra(header: &LasHeader, dimensions: &[Dimension], to: &mut FileDes
 
 impl GeometrySource for LasReader {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.batch(vertices)?)
+        built(self.batch(vertices)?)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -247,8 +249,8 @@ impl GeometrySource for LasReader {
         Ok(())
     }
 
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::new(Kind::Float64, 3))
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(Geometry::new(NumericColumn::new(Kind::Float64, 3)))
     }
 }
 

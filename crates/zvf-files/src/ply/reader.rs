@@ -2,7 +2,10 @@
 
 use std::error::Error;
 
-use zvf::{Geometry, GeometryKind, GeometrySource, LinkNumbering, NumericColumn, numeric::Kind};
+use zvf::{
+    Geometry, GeometryBuilder, GeometryKind, GeometrySource, LinkNumbering, NumericColumn,
+    VertexOwners, numeric::Kind,
+};
 
 use super::{
     columns::PropertyColumns,
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::{
     FileDescription, FileError, FileFault, FileReadOptions, GeometryReader, input::ByteReader,
-    polygons::PolygonList, values::not_finite,
+    polygons::PolygonList, reader::built, values::not_finite,
 };
 
 /// Number of rows that are read together to look at them.
@@ -221,7 +224,7 @@ impl PlyReader {
         Ok(())
     }
 
-    fn batch(&mut self, rows: usize) -> Result<Option<Geometry>, FileError> {
+    fn batch(&mut self, rows: usize) -> Result<Option<GeometryBuilder>, FileError> {
         while let Some(element) = self.elements.get(self.element) {
             let left = element.rows.saturating_sub(self.row);
             let is_mesh = self.faces.is_some();
@@ -248,16 +251,18 @@ impl PlyReader {
         &mut self,
         element: &ElementDeclaration,
         rows: u64,
-    ) -> Result<Geometry, FileError> {
+    ) -> Result<GeometryBuilder, FileError> {
         let mut columns = PropertyColumns::read(element, rows, &mut self.values)?;
         let in_file = |fault: FileFault| fault.of(self.values.path());
         let positions = columns.positions().map_err(in_file)?;
         if let Some(value) = not_finite(&positions) {
             return Err(in_file(FileFault::NotFinite(value)));
         }
-        let mut geometry = Geometry::new(positions);
-        if self.has_objects {
-            geometry.object_ids = columns.take_integers("object_id");
+        let mut geometry = Geometry::builder(positions);
+        if self.has_objects
+            && let Some(ids) = columns.take_integers("object_id")
+        {
+            geometry.owners = VertexOwners::Vertices(ids);
         }
         geometry.vertex = columns.attributes();
         if let Some(form) = self.faces
@@ -275,12 +280,12 @@ impl PlyReader {
         element: &ElementDeclaration,
         first: u64,
         rows: u64,
-    ) -> Result<Geometry, FileError> {
+    ) -> Result<GeometryBuilder, FileError> {
         let mut polygons = PolygonList::default();
         let mut attributes = read_faces(element, rows, &mut self.values, &mut polygons)?;
         let checked = polygons.check(self.vertices);
         checked.map_err(|fault| fault.of(self.values.path()))?;
-        let mut geometry = Geometry::new(NumericColumn::new(self.positions, 3));
+        let mut geometry = Geometry::builder(NumericColumn::new(self.positions, 3));
         let corners = self.faces.and_then(|form| form.corners);
         let first = u32::try_from(first).unwrap_or(u32::MAX);
         polygons.add_links(corners, first, &mut geometry, attributes.attributes());
@@ -297,15 +302,15 @@ fn ends_with_line(file: &mut ByteReader) -> Result<bool, FileError> {
 
 impl GeometrySource for PlyReader {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.batch(vertices)?)
+        built(self.batch(vertices)?)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.restart()?)
     }
 
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::new(self.positions, 3))
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(Geometry::new(NumericColumn::new(self.positions, 3)))
     }
 
     fn link_numbering(&self) -> LinkNumbering {

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, error::Error};
 
-use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, GeometrySource, NumericColumn, VertexOwners,
+};
 use zvf_precomputed::{Annotation, AnnotationInfo, AnnotationKind, RecordLayout};
 
 use super::{
@@ -12,7 +14,7 @@ use super::{
 use crate::{
     FileDescription, FileError, FileFault, FileReadOptions, GeometryReader, library,
     names::AttributeNames,
-    reader::{PathBatch, ids_of},
+    reader::{PathBatch, built, ids_of},
 };
 
 /// Name of the attribute with the ids of annotations.
@@ -36,7 +38,7 @@ pub struct AnnotationReader {
     id_name: String,
     segments: SegmentUse,
     description: FileDescription,
-    tables: Geometry,
+    tables: GeometryBuilder,
     next: usize,
 }
 
@@ -118,7 +120,7 @@ impl AnnotationReader {
             layout,
             relationships,
             is_path,
-            tables: Geometry::new(factors.column()),
+            tables: Geometry::builder(factors.column()),
             factors,
             properties,
             id_name,
@@ -250,7 +252,7 @@ impl AnnotationReader {
         }
     }
 
-    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+    fn batch(&mut self, vertices: usize) -> Result<Option<GeometryBuilder>, FileError> {
         let mut positions = self.factors.column();
         let mut paths = PathBatch::new();
         let mut columns = self.properties.emptied();
@@ -288,13 +290,12 @@ impl AnnotationReader {
         if positions.is_empty() {
             return Ok(None);
         }
-        let mut geometry = Geometry::new(positions);
-        geometry.vertex = columns.finish();
+        let mut geometry = Geometry::builder(positions).vertex(columns.finish());
         let ids: NumericColumn = ids.into_iter().collect();
         geometry.vertex.push(Column::new(self.id_name.clone(), ids));
         match &self.segments {
             SegmentUse::None => {}
-            SegmentUse::Object => geometry.object_ids = Some(segments),
+            SegmentUse::Object => geometry.owners = VertexOwners::Vertices(segments),
             SegmentUse::Attribute(name) => {
                 let segments: NumericColumn = segments.into_iter().collect();
                 geometry.vertex.push(Column::new(name.clone(), segments));
@@ -317,7 +318,7 @@ impl RelationSurvey {
 
 impl GeometrySource for AnnotationReader {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.batch(vertices)?)
+        built(self.batch(vertices)?)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -325,8 +326,8 @@ impl GeometrySource for AnnotationReader {
         Ok(())
     }
 
-    fn tables(&self) -> Geometry {
-        self.tables.clone()
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(self.tables.clone().build()?)
     }
 }
 

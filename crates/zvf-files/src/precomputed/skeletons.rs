@@ -1,6 +1,6 @@
 //! Skeletons: one object for each segment.
 
-use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{Column, Geometry, GeometryKind, NumericColumn, VertexOwners, numeric::Kind};
 use zvf_precomputed::{AttributeType, Skeleton, SkeletonInfo, VertexAttribute};
 
 use super::{
@@ -69,12 +69,14 @@ pub(super) fn open(
         return Err(FileFault::Empty.of(&source.folder));
     }
     scale_radius(&info, &space, &mut columns, &mut description);
-    let mut geometry = Geometry::new(positions);
+    let mut geometry = Geometry::builder(positions);
     if let Some(kind) = options.kind.filter(|kind| kind.is_paths()) {
         description.kind = kind;
         let offsets = path_offsets(&sizes, &edges);
-        geometry.part_offsets = Some(offsets.map_err(|(at, fault)| values.error(at, fault))?);
-        geometry.part_objects = Some(objects.clone());
+        geometry.owners = VertexOwners::Paths {
+            offsets: offsets.map_err(|(at, fault)| values.error(at, fault))?,
+            objects: Some(objects.clone()),
+        };
     } else {
         let trees = match options.kind {
             Some(GeometryKind::Graphs) => None,
@@ -87,8 +89,8 @@ pub(super) fn open(
                 description.notes.push(note.to_owned());
             }
         }
-        geometry.links = trees.unwrap_or_else(|| links_of(&sizes, &edges));
-        geometry.object_ids = Some(owners);
+        geometry.links.ends = trees.unwrap_or_else(|| links_of(&sizes, &edges));
+        geometry.owners = VertexOwners::Vertices(owners);
     }
     let columns = columns.into_iter();
     geometry.vertex = columns

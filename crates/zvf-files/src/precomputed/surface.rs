@@ -92,10 +92,9 @@ impl SurfaceBuilder {
         if self.owners.is_empty() {
             return Err(FileFault::Empty.of(&source.folder));
         }
-        let mut geometry = Geometry::new(self.positions);
-        geometry.link_width = 3;
-        geometry.links = self.links;
-        geometry.object_ids = Some(self.owners);
+        let mut geometry = Geometry::builder(self.positions)
+            .links(3, self.links)
+            .object_ids(self.owners);
         let mut names = AttributeNames::default();
         let objects = self.objects;
         geometry.object = segments::columns(source, own, &objects, &mut names, &mut description)?;

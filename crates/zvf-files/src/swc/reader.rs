@@ -8,13 +8,15 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, GeometrySource, NumericColumn, numeric::Kind,
+};
 
 use super::sample::{Sample, SwcFile, parse};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions, GeometryReader,
-    description::MAX_HEADER_TEXT, input::ByteReader, object_ids::stem, text::NO_LINE_END,
-    values::narrow,
+    description::MAX_HEADER_TEXT, input::ByteReader, object_ids::stem, reader::built,
+    text::NO_LINE_END, values::narrow,
 };
 
 /// SWC files that are read in batches of whole files.
@@ -120,7 +122,7 @@ impl SwcReader {
         })
     }
 
-    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+    fn batch(&mut self, vertices: usize) -> Result<Option<GeometryBuilder>, FileError> {
         let mut columns = SampleColumns::new(self.form);
         while let (Some(path), Some(id)) = (self.paths.get(self.next), self.ids.get(self.next)) {
             if columns.samples > 0 && columns.samples >= vertices {
@@ -343,10 +345,10 @@ impl SampleColumns {
         self.samples = self.samples.saturating_add(file.samples.len());
     }
 
-    fn geometry(self) -> Geometry {
-        let mut geometry = Geometry::new(self.positions);
-        geometry.links = self.links;
-        geometry.object_ids = Some(self.owners);
+    fn geometry(self) -> GeometryBuilder {
+        let mut geometry = Geometry::builder(self.positions)
+            .links(2, self.links)
+            .object_ids(self.owners);
         let kinds = if self.form.has_wide_types {
             self.kinds.into_iter().collect()
         } else {
@@ -371,7 +373,7 @@ impl SampleColumns {
 
 impl GeometrySource for SwcReader {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.batch(vertices)?)
+        built(self.batch(vertices)?)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -379,12 +381,12 @@ impl GeometrySource for SwcReader {
         Ok(())
     }
 
-    fn tables(&self) -> Geometry {
-        let mut tables = Geometry::new(NumericColumn::new(self.form.kind(), 3));
-        tables.objects = Some(self.ids.clone());
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
         let names = self.names.iter().map(|name| Some(name.clone()));
-        tables.object.push(Column::text("name", names));
-        tables
+        let tables = Geometry::builder(NumericColumn::new(self.form.kind(), 3))
+            .objects(self.ids.clone())
+            .object(vec![Column::text("name", names)]);
+        Ok(tables.build()?)
     }
 }
 

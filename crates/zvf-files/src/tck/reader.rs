@@ -2,7 +2,9 @@
 
 use std::{error::Error, path::Path};
 
-use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, GeometrySource, NumericColumn, numeric::Kind,
+};
 
 use super::header::{SCALARS, TRACKS, TckHeader};
 use crate::{
@@ -10,7 +12,7 @@ use crate::{
     description::MAX_HEADER_TEXT,
     input::ByteReader,
     names::AttributeNames,
-    reader::{PathBatch, note_empty, object_id},
+    reader::{PathBatch, built, note_empty, object_id},
 };
 use zvf_model::base64;
 
@@ -153,7 +155,7 @@ impl TckReader {
         }))
     }
 
-    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+    fn batch(&mut self, vertices: usize) -> Result<Option<GeometryBuilder>, FileError> {
         let mut batch = PathBatch::new();
         let mut positions = NumericColumn::new(self.rows.header.kind, 3);
         let kinds = self.scalars.iter().map(|it| it.rows.header.kind);
@@ -198,15 +200,15 @@ impl TckReader {
 
 impl GeometrySource for TckReader {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.batch(vertices)?)
+        built(self.batch(vertices)?)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.restart()?)
     }
 
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::new(self.rows.header.kind, 3))
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(Geometry::new(NumericColumn::new(self.rows.header.kind, 3)))
     }
 }
 

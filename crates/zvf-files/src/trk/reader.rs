@@ -2,14 +2,16 @@
 
 use std::{error::Error, path::Path};
 
-use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, GeometrySource, NumericColumn, numeric::Kind,
+};
 
 use super::header::{NamedValues, SIZE, TrkHeader};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
     input::ByteReader,
     names::AttributeNames,
-    reader::{PathBatch, note_empty, object_id},
+    reader::{PathBatch, built, note_empty, object_id},
 };
 
 /// A TRK file that is read in batches.
@@ -130,7 +132,7 @@ impl TrkReader {
         Ok(size)
     }
 
-    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+    fn batch(&mut self, vertices: usize) -> Result<Option<GeometryBuilder>, FileError> {
         let mut batch = PathBatch::new();
         let mut positions: Vec<[[u8; 8]; 3]> = Vec::new();
         let mut columns: Vec<Vec<u8>> = vec![Vec::new(); self.scalars.len()];
@@ -200,15 +202,15 @@ impl TrkReader {
 
 impl GeometrySource for TrkReader {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.batch(vertices)?)
+        built(self.batch(vertices)?)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.restart()?)
     }
 
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::new(Kind::Float64, 3))
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(Geometry::new(NumericColumn::new(Kind::Float64, 3)))
     }
 }
 

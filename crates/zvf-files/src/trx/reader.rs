@@ -3,7 +3,9 @@
 use std::{error::Error, path::Path};
 
 use serde_json::{Map, Value};
-use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, GeometrySource, NumericColumn, numeric::Kind,
+};
 
 use super::{
     archive::{ArrayName, TrxArchive, is_json},
@@ -15,7 +17,7 @@ use crate::{
     description::MAX_HEADER_TEXT,
     input::ByteReader,
     names::AttributeNames,
-    reader::{PathBatch, note_empty, object_id},
+    reader::{PathBatch, built, note_empty, object_id},
     values::not_finite,
 };
 
@@ -26,7 +28,7 @@ pub struct TrxReader {
     positions: VertexArray,
     vertex: Vec<VertexArray>,
     offsets: Vec<u64>,
-    tables: Geometry,
+    tables: GeometryBuilder,
     description: FileDescription,
     /// Next streamline.
     next: usize,
@@ -96,7 +98,7 @@ impl TrxReader {
         })
     }
 
-    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+    fn batch(&mut self, vertices: usize) -> Result<Option<GeometryBuilder>, FileError> {
         let mut batch = PathBatch::new();
         for (number, span) in self.offsets.windows(2).enumerate().skip(self.next) {
             let &[start, end] = span else { break };
@@ -136,7 +138,7 @@ impl VertexArray {
 
 impl GeometrySource for TrxReader {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.batch(vertices)?)
+        built(self.batch(vertices)?)
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -147,8 +149,8 @@ impl GeometrySource for TrxReader {
         Ok(())
     }
 
-    fn tables(&self) -> Geometry {
-        self.tables.clone()
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(self.tables.clone().build()?)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use zvf::{Column, Geometry, NumericColumn, numeric::Kind};
+use zvf::{Column, Geometry, GeometryBuilder, NumericColumn, numeric::Kind};
 
 use super::{
     archive::{ArrayName, TrxArchive, is_json},
@@ -14,7 +14,7 @@ use crate::{FileError, FileFault, FileHeader, names::AttributeNames, reader::ids
 /// Tables of streamlines and groups, and what the header keeps about them.
 #[derive(Debug)]
 pub(super) struct TrxTables {
-    pub(super) geometry: Geometry,
+    pub(super) geometry: GeometryBuilder,
     pub(super) header: FileHeader,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn rows(
 
 /// Reads `dps`, `groups` and `dpg`.
 pub(super) fn read(archive: &TrxArchive, streamlines: u64) -> Result<TrxTables, FileError> {
-    let mut geometry = Geometry::new(NumericColumn::new(Kind::Float32, 3));
+    let mut geometry = Geometry::builder(NumericColumn::new(Kind::Float32, 3));
     let mut header = FileHeader::new();
     let mut types = Map::new();
     let mut names = AttributeNames::default();
@@ -192,7 +192,7 @@ fn member_ids(column: &NumericColumn, streamlines: u64) -> Result<Vec<i64>, File
 /// Adds attributes of groups.
 fn add_group_values(
     archive: &TrxArchive,
-    geometry: &mut Geometry,
+    geometry: &mut GeometryBuilder,
     header: &mut FileHeader,
     groups: &[String],
     values: BTreeMap<String, Vec<(String, NumericColumn)>>,

@@ -8,7 +8,8 @@ use std::{
 
 use tempfile::TempDir;
 use zvf::{
-    Column, ColumnValues, Geometry, GeometryKind, LinkNumbering, NumericColumn, Query, QueryResult,
+    Column, ColumnValues, Geometry, GeometryBuilder, GeometryKind, LinkNumbering, NumericColumn,
+    Query, QueryResult, VertexOwners,
 };
 use zvf_files::{
     FileReadOptions, FileResults, GeometryReader, GroupTables, StoreDescription, read_whole,
@@ -232,31 +233,33 @@ fn append(columns: &mut [Column], more: Vec<Column>) {
 }
 
 /// Reads batches and joins them. Also returns their number.
-fn joined(reader: &mut dyn GeometryReader, vertices: usize) -> (Geometry, usize) {
+fn joined(reader: &mut dyn GeometryReader, vertices: usize) -> (GeometryBuilder, usize) {
     reader.rewind().unwrap();
-    let mut all = reader.next(vertices).unwrap().unwrap();
+    let mut all = reader.next(vertices).unwrap().unwrap().into_builder();
     let mut count = 1;
     while let Some(batch) = reader.next(vertices).unwrap() {
         count += 1;
+        let batch = batch.into_builder();
         let first = match reader.link_numbering() {
             LinkNumbering::Batch => i64::try_from(all.vertices()).unwrap(),
             LinkNumbering::Input => 0,
         };
-        assert_eq!(all.link_width, batch.link_width);
-        all.links.extend(batch.links.iter().map(|end| end + first));
+        assert_eq!(all.links.width, batch.links.width);
+        let ends = batch.links.ends.iter().map(|end| end + first);
+        all.links.ends.extend(ends);
         all.positions.append(batch.positions).unwrap();
         append(&mut all.vertex, batch.vertex);
         append(&mut all.link, batch.link);
-        if let Some(ids) = batch.object_ids {
-            all.object_ids.as_mut().unwrap().extend(ids);
+        if let Some(ids) = batch.owners.ids() {
+            all.owners.ids_mut().unwrap().extend(ids);
         }
     }
-    let tables = reader.tables();
+    let tables = reader.tables().unwrap().into_builder();
     (all.objects, all.object) = (tables.objects, tables.object);
     (all, count)
 }
 
-fn column(geometry: &Geometry, name: &str) -> NumericColumn {
+fn column(geometry: &GeometryBuilder, name: &str) -> NumericColumn {
     let columns = geometry.vertex.iter().chain(&geometry.link);
     let found = columns.filter(|column| column.name == name);
     match found.map(|column| &column.values).next() {
@@ -281,11 +284,11 @@ fn points_of_ply_are_the_same_in_batches_of_any_size() {
         let lists = if tags { ", list tags" } else { "" };
         let out = format!("left out: element camera, element rest{lists}");
         assert_eq!(description.notes, [out]);
-        let all = read_whole(reader.as_mut()).unwrap();
+        let all = read_whole(reader.as_mut()).unwrap().into_builder();
         let expected: Vec<f64> = (0..40).flat_map(corner).collect();
         let found = all.positions.to_vec::<f32>().unwrap().into_iter();
         assert_eq!(found.map(f64::from).collect::<Vec<_>>(), expected);
-        let ids = all.object_ids.clone().unwrap();
+        let ids = all.owners.ids().unwrap();
         assert_eq!((ids[8], ids[9], ids[39]), (0, 1, 4));
         assert_eq!(column(&all, "rgb").row(33), Some([255, 33, 0].as_slice()));
         let q = column(&all, "q").to_vec::<f64>().unwrap();
@@ -318,12 +321,12 @@ fn ids_of_objects_of_ply_are_whole_numbers() {
             assert_eq!(count, 3);
             if is_whole {
                 let ids = vec![5_000_000_000, 2, 3_000_000_000];
-                assert_eq!(points.object_ids, Some(ids));
+                assert_eq!(points.owners, VertexOwners::Vertices(ids));
                 assert_eq!(points.vertex, []);
             } else {
                 let ids = column(&points, "object_id").to_vec::<f64>();
                 assert_eq!(ids.unwrap(), [5e9, 2.0, 0.5]);
-                assert_eq!(points.object_ids, None);
+                assert_eq!(points.owners.ids(), None);
             }
         }
     }
@@ -375,7 +378,7 @@ fn meshes_of_ply_are_the_same_in_batches_of_any_size() {
         let path = folder.put("a.ply", &bytes);
         let mut whole = open(&path, u64::MAX);
         assert!(whole.is_whole());
-        let expected = read_whole(whole.as_mut()).unwrap();
+        let expected = read_whole(whole.as_mut()).unwrap().into_builder();
         let mut reader = open(&path, 0);
         assert!(!reader.is_whole());
         let (one, other) = (whole.description(), reader.description());
@@ -385,7 +388,11 @@ fn meshes_of_ply_are_the_same_in_batches_of_any_size() {
             other.notes,
             ["left out: element camera, element edge, beside faces"]
         );
-        assert_eq!(read_whole(reader.as_mut()).unwrap(), expected, "{form}");
+        assert_eq!(
+            read_whole(reader.as_mut()).unwrap().into_builder(),
+            expected,
+            "{form}"
+        );
         for (size, count) in [(1, 55), (8, 8), (1000, 2)] {
             assert_eq!(
                 joined(reader.as_mut(), size),
@@ -489,7 +496,7 @@ fn convert(reader: &mut dyn GeometryReader, vertices: usize, target: &Path) -> V
     let header = (description.format.header_name().to_owned(), header);
     let description = StoreDescription::from_parts(Vec::new(), None, [header].into());
     let mut writer = zvf_files::create(target, &description).unwrap();
-    let mut batches = FileResults::new(reader);
+    let mut batches = FileResults::new(reader).unwrap();
     let has_whole_objects = batches.has_whole_objects();
     while let Some(batch) = batches.next(vertices).unwrap() {
         writer.write(&batch).unwrap();
@@ -538,7 +545,7 @@ fn objects_of_swc_are_written_when_they_are_complete() {
     fs::create_dir(folder.path("back")).unwrap();
     let target = folder.path("back/{name}.swc");
     let mut reader = open(&path, 0);
-    let mut batches = FileResults::new(reader.as_mut());
+    let mut batches = FileResults::new(reader.as_mut()).unwrap();
     assert!(batches.has_whole_objects());
     let description = batches.description();
     let header = ("swc".to_owned(), description.header.clone());
@@ -612,23 +619,23 @@ fn streamlines(objects: &[i64]) -> QueryResult {
         column.nulls = Some(nulls).filter(|nulls: &Vec<bool>| nulls.contains(&true));
         column
     };
-    let mut geometry = Geometry::new(NumericColumn::float32(3, vec![0.5; objects.len() * 6]));
-    geometry.part_offsets = Some(
-        (0..=objects.len())
-            .map(|at| 2 * u64::try_from(at).unwrap())
-            .collect(),
-    );
-    geometry.part_objects = Some(objects.to_vec());
-    geometry.objects = Some(objects.to_vec());
-    geometry.object = vec![
-        lacking(
-            "few",
-            NumericColumn::from_values(1, vec![7_i32; objects.len()]),
-        ),
-        lacking("large", NumericColumn::int64(1, objects.iter().map(large))),
-        lacking("near", NumericColumn::float32(1, vec![0.25; objects.len()])),
-        Column::new("full", NumericColumn::int64(1, objects.iter().map(large))),
-    ];
+    let geometry = Geometry::builder(NumericColumn::float32(3, vec![0.5; objects.len() * 6]))
+        .paths(
+            (0..=objects.len())
+                .map(|at| 2 * u64::try_from(at).unwrap())
+                .collect(),
+            objects.to_vec(),
+        )
+        .objects(objects.to_vec())
+        .object(vec![
+            lacking(
+                "few",
+                NumericColumn::from_values(1, vec![7_i32; objects.len()]),
+            ),
+            lacking("large", NumericColumn::int64(1, objects.iter().map(large))),
+            lacking("near", NumericColumn::float32(1, vec![0.25; objects.len()])),
+            Column::new("full", NumericColumn::int64(1, objects.iter().map(large))),
+        ]);
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     zvf_files::whole_result(geometry, GeometryKind::Streamlines, axes).unwrap()
 }

@@ -4,6 +4,7 @@ use std::{fs, io::Write, path::Path};
 
 use flate2::{Compression, write::GzEncoder};
 use zip::CompressionMethod;
+use zvf::Scope;
 use zvf_files::{FileFault, FileObjectIds, FilePlace, FileReadOptions};
 
 use crate::samples::{self, Random};
@@ -180,7 +181,7 @@ fn a_tsf_file_has_the_streamlines_of_its_tck_file() {
     let count = |scalars: &[u8]| {
         fs::write(&tsf, scalars).unwrap();
         let mut reader = zvf_files::open(&tck, &options).unwrap();
-        zvf_files::read_whole(reader.as_mut()).map(|whole| whole.vertex.len())
+        zvf_files::read_whole(reader.as_mut()).map(|whole| whole.columns(Scope::Vertex).len())
     };
     assert_eq!(count(&scalars).unwrap(), 1);
     let error = count(&scalars[..scalars.len() - 4]).unwrap_err();
@@ -371,13 +372,20 @@ fn many_members_of_trx_are_read() {
         for vertices in [7, 1000] {
             let mut whole = Vec::new();
             while let Some(batch) = reader.next(vertices).unwrap() {
-                let columns = batch.vertex.iter().map(|column| column.values.clone());
-                whole.push((batch.positions, columns.collect::<Vec<_>>()));
+                let columns = batch
+                    .columns(Scope::Vertex)
+                    .iter()
+                    .map(|column| column.values.clone());
+                whole.push((batch.positions().clone(), columns.collect::<Vec<_>>()));
             }
             assert!(!whole.is_empty());
             reader.rewind().unwrap();
         }
-        wholes.push(zvf_files::read_whole(reader.as_mut()).unwrap());
+        wholes.push(
+            zvf_files::read_whole(reader.as_mut())
+                .unwrap()
+                .into_builder(),
+        );
     }
     assert_eq!(
         wholes[0].groups.values().filter(|it| it.len() == 1).count() / 300,
@@ -515,7 +523,7 @@ fn ids_of_swc_files_are_given() {
         let mut reader = zvf_files::open(folder.path(), &options).map_err(|error| chain(&error))?;
         let whole =
             zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
-        Ok::<_, String>(whole.object_ids.unwrap())
+        Ok::<_, String>(whole.owners().ids().unwrap().to_vec())
     };
     assert_eq!(
         read(FileObjectIds::List(vec![9, 4, 17])),

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use zvf::{Column, ColumnValues, Geometry, NumericColumn};
+use zvf::{Column, ColumnValues, GeometryBuilder, NumericColumn};
 use zvf_files::{FileDescription, FileReadOptions};
 
 use crate::{
@@ -10,13 +10,16 @@ use crate::{
     samples::{self, GRAPHML, NODES},
 };
 
-fn read(path: &Path, options: &FileReadOptions) -> Result<(Geometry, FileDescription), String> {
+fn read(
+    path: &Path,
+    options: &FileReadOptions,
+) -> Result<(GeometryBuilder, FileDescription), String> {
     let mut reader = zvf_files::open(path, options).map_err(|error| chain(&error))?;
     let geometry = zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
-    Ok((geometry, reader.description().clone()))
+    Ok((geometry.into_builder(), reader.description().clone()))
 }
 
-fn read_text(name: &str, text: &str) -> (Geometry, FileDescription) {
+fn read_text(name: &str, text: &str) -> (GeometryBuilder, FileDescription) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, text).unwrap();
@@ -43,7 +46,7 @@ fn graphml_has_nodes_edges_and_their_attributes() {
         graph.positions,
         NumericColumn::float64(2, [0.5, 1.0, 2.0, 3.0, 4.0, 5.0])
     );
-    assert_eq!(graph.links, [0, 1, 1, 2]);
+    assert_eq!(graph.links.ends, [0, 1, 1, 2]);
     assert!(description.directed);
     let ids = column(&graph.vertex, "node_id");
     assert_eq!(ids.texts().flatten().collect::<Vec<_>>(), ["a", "b", "c"]);
@@ -209,7 +212,7 @@ fn damaged_graphml_is_refused_or_read() {
     flips("a.graphml", GRAPHML.as_bytes(), 31);
 }
 
-fn edges(list: &str, nodes: &str) -> Result<(Geometry, FileDescription), String> {
+fn edges(list: &str, nodes: &str) -> Result<(GeometryBuilder, FileDescription), String> {
     let folder = tempfile::tempdir().unwrap();
     let (path, table) = (
         folder.path().join("a.edgelist"),
@@ -231,7 +234,7 @@ fn edge_lists_take_coordinates_from_a_table() {
     ];
     for list in lists {
         let (graph, description) = edges(list, NODES).unwrap();
-        assert_eq!(graph.links, [0, 1, 1, 2], "{list}");
+        assert_eq!(graph.links.ends, [0, 1, 1, 2], "{list}");
         let weights = numbers(column(&graph.link, "weight"));
         assert_eq!(weights.to_vec::<f64>().unwrap(), [1.5, 2.0], "{list}");
         assert_eq!(
@@ -352,8 +355,8 @@ fn geff_has_nodes_edges_and_their_properties() {
         graph.positions,
         NumericColumn::float64(2, [0.0, 0.5, 1.0, 1.5, 2.0, 2.5])
     );
-    assert_eq!(graph.links, [0, 1, 1, 2]);
-    assert_eq!(graph.object_ids, Some(vec![0, 0, 0]));
+    assert_eq!(graph.links.ends, [0, 1, 1, 2]);
+    assert_eq!(graph.owners.ids(), Some([0, 0, 0].as_slice()));
     assert!(description.directed);
     assert_eq!(
         (
@@ -468,7 +471,7 @@ fn absent_chunks_of_geff_have_the_fill_value() {
     ];
     let present = [("nodes/props/lineage/values/0", &[4, 5][..])];
     let (graph, _) = with(&changes, &present).unwrap();
-    assert_eq!(graph.object_ids, Some(vec![4, 5, 7]));
+    assert_eq!(graph.owners.ids(), Some([4, 5, 7].as_slice()));
     // Nor is a fill value needed without absent chunks.
     let halves = (score, ">i2", "<f2");
     for fill in ["null", "1.5"] {

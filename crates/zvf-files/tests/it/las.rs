@@ -3,7 +3,9 @@
 use std::{fmt::Write, fs, path::Path};
 
 use serde_json::{Value, json};
-use zvf::{Column, Dataset, Geometry, GeometryKind, NumericColumn, Predicate, Query};
+use zvf::{
+    Column, Dataset, Geometry, GeometryBuilder, GeometryKind, NumericColumn, Predicate, Query,
+};
 use zvf_files::{FileDescription, FileReadOptions, GroupTables, StoreDescription};
 
 use crate::{
@@ -161,7 +163,9 @@ async fn points_of_other_formats_become_las() {
     for name in ["b.las", "b.laz"] {
         assert_eq!(export(&at("a.zv"), &at(name), &Query::new()).await, [""; 0]);
         let mut reader = zvf_files::open(&at(name), &options).unwrap();
-        let whole = zvf_files::read_whole(reader.as_mut()).unwrap();
+        let whole = zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder();
         let (rows, _) = whole.positions.bytes.as_chunks::<24>();
         let mut found: Vec<[f64; 3]> = rows
             .iter()
@@ -177,14 +181,16 @@ async fn points_of_other_formats_become_las() {
     }
 }
 
-fn read(path: &Path) -> (Geometry, FileDescription) {
+fn read(path: &Path) -> (GeometryBuilder, FileDescription) {
     let mut reader = zvf_files::open(path, &FileReadOptions::default()).unwrap();
-    let whole = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let whole = zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder();
     (whole, reader.description().clone())
 }
 
 /// Writes points to a file, and returns what was left out.
-fn write(points: &Geometry, description: &StoreDescription, path: &Path) -> Vec<String> {
+fn write(points: &GeometryBuilder, description: &StoreDescription, path: &Path) -> Vec<String> {
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(points.clone(), GeometryKind::Points, axes).unwrap();
     let mut writer = zvf_files::create(path, description).unwrap();
@@ -242,7 +248,7 @@ fn files_have_the_reference_system_of_the_store() {
 fn colours_of_other_formats_have_16_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.las");
-    let mut points = Geometry::new(NumericColumn::float64(3, (0..6_u8).map(f64::from)));
+    let mut points = Geometry::builder(NumericColumn::float64(3, (0..6_u8).map(f64::from)));
     for (colours, expected) in [
         (
             NumericColumn::from_values(3, [255_u8, 128, 0, 1, 2, 3]),

@@ -59,7 +59,9 @@ fn samples_are_read() {
         let mut options = zvf_files::FileReadOptions::default();
         options.with = vec![other_path];
         let mut reader = zvf_files::open(&path, &options).unwrap();
-        let whole = zvf_files::read_whole(reader.as_mut()).unwrap();
+        let whole = zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder();
         assert!(!whole.vertex.is_empty(), "{other} has no column");
         law::file_with((name, &bytes), (other, &values));
     }

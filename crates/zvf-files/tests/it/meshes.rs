@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use zvf::{Column, ColumnValues, Geometry, GeometryKind, NumericColumn, Query};
+use zvf::{Column, ColumnValues, GeometryBuilder, GeometryKind, NumericColumn, Query};
 use zvf_files::{FileReadOptions, open, read_whole};
 
 use crate::{
@@ -11,17 +11,17 @@ use crate::{
 };
 
 /// Reads a file, and returns its kind, its geometry and its notes.
-fn read(name: &str, bytes: &[u8]) -> (GeometryKind, Geometry, Vec<String>) {
+fn read(name: &str, bytes: &[u8]) -> (GeometryKind, GeometryBuilder, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, bytes).unwrap();
     let mut reader = open(&path, &FileReadOptions::default()).unwrap();
-    let geometry = read_whole(reader.as_mut()).unwrap();
+    let geometry = read_whole(reader.as_mut()).unwrap().into_builder();
     let description = reader.description();
     (description.kind, geometry, description.notes.clone())
 }
 
-fn numbers(geometry: &Geometry, name: &str) -> NumericColumn {
+fn numbers(geometry: &GeometryBuilder, name: &str) -> NumericColumn {
     let columns = geometry.vertex.iter().chain(&geometry.link);
     let mut found = columns.filter(|attribute| attribute.name == name);
     match found.next().map(|attribute| attribute.values.clone()) {
@@ -83,7 +83,7 @@ fn every_form_of_ply_is_the_same_mesh() {
     assert_eq!((kind, notes.len()), (GeometryKind::Mesh, 0));
     assert_eq!(mesh.vertices(), 4);
     // Polygons of 4 and 3 corners become triangles that know their face.
-    assert_eq!(mesh.links, [0, 1, 2, 0, 2, 3, 0, 1, 2]);
+    assert_eq!(mesh.links.ends, [0, 1, 2, 0, 2, 3, 0, 1, 2]);
     assert_eq!(numbers(&mesh, "face"), [0_u32, 0, 1].into_iter().collect());
     assert_eq!(
         numbers(&mesh, "part_of"),
@@ -114,7 +114,7 @@ fn ply_holds_points_graphs_and_paths() {
     let edges = "element edge 2\nproperty int vertex1\nproperty int vertex2\n";
     let (kind, graph, _) = file(edges, "0 1 2\n0 3 4\n0 5 6\n0 1\n2 1\n");
     assert_eq!(
-        (kind, graph.links),
+        (kind, graph.links.ends),
         (GeometryKind::Graphs, vec![0, 1, 2, 1])
     );
     let labels = "property int part\nproperty int object_id\n";
@@ -122,8 +122,8 @@ fn ply_holds_points_graphs_and_paths() {
     let steps = format!("{labels}element edge 1\nproperty int vertex1\nproperty int vertex2\n");
     let (kind, paths, _) = file(&steps, &format!("{rows}0 1\n"));
     assert_eq!(kind, GeometryKind::Polylines);
-    assert_eq!(paths.part_offsets, Some(vec![0, 2, 3]));
-    assert_eq!(paths.part_objects, Some(vec![9, 4]));
+    assert_eq!(paths.owners.offsets(), Some([0, 2, 3].as_slice()));
+    assert_eq!(paths.owners.ids(), Some([9, 4].as_slice()));
     // Without the edges of paths, a part is an attribute as any other.
     let of_edges = (GeometryKind::Graphs, format!("{rows}1 2\n"));
     let faces = format!("{labels}element face 1\nproperty list uchar int vertex_indices\n");
@@ -136,7 +136,7 @@ fn ply_holds_points_graphs_and_paths() {
         assert_eq!(kind, expected);
         let parts: NumericColumn = [0, 0, 1].into_iter().collect();
         assert_eq!(other.vertex, [Column::new("part", parts)]);
-        assert_eq!(other.object_ids, Some(vec![9, 9, 4]));
+        assert_eq!(other.owners.ids(), Some([9, 9, 4].as_slice()));
     }
     // Paths can be requested.
     let folder = tempfile::tempdir().unwrap();
@@ -146,8 +146,8 @@ fn ply_holds_points_graphs_and_paths() {
     let mut options = FileReadOptions::default();
     options.kind = Some(GeometryKind::Polylines);
     let mut reader = open(&path, &options).unwrap();
-    let paths = read_whole(reader.as_mut()).unwrap();
-    assert_eq!(paths.part_objects, Some(vec![9, 4]));
+    let paths = read_whole(reader.as_mut()).unwrap().into_builder();
+    assert_eq!(paths.owners.ids(), Some([9, 4].as_slice()));
 }
 
 #[test]
@@ -158,14 +158,14 @@ fn obj_names_objects_and_counts_back() {
     assert_eq!(kind, GeometryKind::Mesh);
     // 5.123456789 needs float64.
     assert_eq!(mesh.positions.row_size(), 24);
-    assert_eq!(mesh.links, [0, 1, 2, 3, 4, 5, 3, 5, 6]);
-    assert_eq!(mesh.object_ids, Some(vec![1, 1, 1, 2, 2, 2, 2]));
+    assert_eq!(mesh.links.ends, [0, 1, 2, 3, 4, 5, 3, 5, 6]);
+    assert_eq!(mesh.owners.ids(), Some([1, 1, 1, 2, 2, 2, 2].as_slice()));
     let names = ["one", "two"].map(|name| Some(name.to_owned())).to_vec();
     assert_eq!(mesh.object[0].values, ColumnValues::text(names));
     assert_eq!(notes, ["left out: lines mtllib"]);
     let (kind, graph, _) = read("a.obj", b"v 0 0 0\nv 1 0 0\nv 1 1 0\nl 1 2 3");
     assert_eq!(
-        (kind, graph.links),
+        (kind, graph.links.ends),
         (GeometryKind::Graphs, vec![0, 1, 1, 2])
     );
 }
@@ -243,7 +243,7 @@ fn cut_binary_stl_is_refused() {
 async fn stl_is_welded_and_comes_back() {
     let (kind, mesh, _) = read("a.stl", &stl());
     assert_eq!((kind, mesh.vertices()), (GeometryKind::Mesh, 4));
-    assert_eq!(mesh.links, [0, 1, 2, 2, 1, 3]);
+    assert_eq!(mesh.links.ends, [0, 1, 2, 2, 1, 3]);
     prefixes("a.stl", &stl(), false);
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -267,7 +267,7 @@ async fn stl_is_welded_and_comes_back() {
     assert_eq!(facets(&fs::read(at("b.stl")).unwrap()), facets(&stl()));
     let text = "solid one\nfacet normal 0 0 0\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid one\n";
     let (_, solids, _) = read("a.stl", text.repeat(2).as_bytes());
-    assert_eq!(solids.object_ids, Some(vec![0, 0, 0, 1, 1, 1]));
+    assert_eq!(solids.owners.ids(), Some([0, 0, 0, 1, 1, 1].as_slice()));
 }
 
 #[tokio::test]

@@ -11,7 +11,8 @@ use std::{
 use flate2::write::GzEncoder;
 use serde_json::json;
 use zvf::{
-    Column, ColumnValues, Dataset, Geometry, GeometryKind, NumericColumn, Query, numeric::Kind,
+    Column, ColumnValues, Dataset, GeometryBuilder, GeometryKind, NumericColumn, Query,
+    numeric::Kind,
 };
 use zvf_files::{FileDescription, FileReadOptions};
 use zvf_precomputed::{
@@ -53,15 +54,17 @@ impl Source {
         self.0.path().join(name)
     }
 
-    fn read(&self) -> (Geometry, FileDescription) {
+    fn read(&self) -> (GeometryBuilder, FileDescription) {
         self.read_as(None)
     }
 
-    fn read_as(&self, kind: Option<GeometryKind>) -> (Geometry, FileDescription) {
+    fn read_as(&self, kind: Option<GeometryKind>) -> (GeometryBuilder, FileDescription) {
         let mut options = FileReadOptions::default();
         options.kind = kind;
         let mut reader = zvf_files::open(self.0.path(), &options).unwrap();
-        let whole = zvf_files::read_whole(reader.as_mut()).unwrap();
+        let whole = zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder();
         (whole, reader.description().clone())
     }
 
@@ -238,7 +241,7 @@ fn skeletons_keep_ids_values_and_properties() {
         let large = i64::try_from(LARGE).unwrap();
         assert_eq!(geometry.objects, Some(vec![7, 12, large]));
         let owners = [7, 7, 7, 12, large, large, large, large];
-        assert_eq!(geometry.object_ids.as_deref(), Some(&owners[..]));
+        assert_eq!(geometry.owners.ids(), Some(&owners[..]));
         let rows = [0.0_f32, 1., 2., 20., 10., 11., 12., 13.];
         let positions = rows.map(|x| [f64::from(x) * 2.0 + 1.0, 0.5, 3.0]).concat();
         assert_eq!(geometry.positions.to_vec::<f64>(), Some(positions));
@@ -256,7 +259,7 @@ fn skeletons_keep_ids_values_and_properties() {
             directions
         );
         // The edges of the first skeleton are (child, parent); those of the third are reversed.
-        assert_eq!(geometry.links, [1, 0, 2, 1, 5, 4, 6, 5, 7, 5]);
+        assert_eq!(geometry.links.ends, [1, 0, 2, 1, 5, 4, 6, 5, 7, 5]);
         let object = &geometry.object;
         assert_eq!(texts(object, "label"), [None, None, Some("a")]);
         assert_eq!(
@@ -363,7 +366,7 @@ fn circles_become_graphs() {
     let source = one_skeleton(3, &[[0, 1], [1, 2], [2, 0]]);
     let (geometry, description) = source.read();
     assert_eq!(description.kind, GeometryKind::Graphs);
-    assert_eq!(geometry.links, [0, 1, 1, 2, 2, 0]);
+    assert_eq!(geometry.links.ends, [0, 1, 1, 2, 2, 0]);
     assert!(description.notes[0].contains("edges form cycles"));
     let mut options = FileReadOptions::default();
     options.kind = Some(GeometryKind::Skeletons);
@@ -373,10 +376,10 @@ fn circles_become_graphs() {
     // Trees are graphs on request, with their edges as they are.
     let source = one_skeleton(3, &[[0, 1], [0, 2], [0, 2]]);
     let (geometry, description) = source.read_as(Some(GeometryKind::Graphs));
-    assert_eq!(geometry.links, [0, 1, 0, 2, 0, 2]);
+    assert_eq!(geometry.links.ends, [0, 1, 0, 2, 0, 2]);
     assert_eq!(description.notes, [""; 0]);
     let (geometry, description) = source.read();
-    assert_eq!(geometry.links, [1, 0, 2, 0]);
+    assert_eq!(geometry.links.ends, [1, 0, 2, 0]);
     assert!(description.notes[0].starts_with("1 edges that repeat"));
 }
 
@@ -385,9 +388,9 @@ fn skeletons_that_are_paths_become_streamlines_on_request() {
     let kind = Some(GeometryKind::Streamlines);
     let (geometry, description) = one_skeleton(3, &[[1, 2], [1, 0]]).read_as(kind);
     assert_eq!(description.kind, GeometryKind::Streamlines);
-    assert_eq!(geometry.part_offsets, Some(vec![0, 3]));
-    assert_eq!(geometry.part_objects, Some(vec![5]));
-    assert!(geometry.links.is_empty() && geometry.object_ids.is_none());
+    assert_eq!(geometry.owners.offsets(), Some([0, 3].as_slice()));
+    assert_eq!(geometry.owners.ids(), Some([5].as_slice()));
+    assert!(geometry.links.is_empty());
     let mut options = FileReadOptions::default();
     options.kind = kind;
     for edges in [&[[0, 1], [0, 2]][..], &[[0, 1]], &[[0, 1], [1, 0]]] {
@@ -594,7 +597,7 @@ fn the_segments_of_points_become_objects() {
     for spec in specs() {
         let files = annotations(AnnotationKind::Point, spec, &[&[5], &[6, 9], &[5]]);
         let (geometry, description) = Source::new(&files).read();
-        assert_eq!(geometry.object_ids, Some(vec![6, 5, 5]));
+        assert_eq!(geometry.owners.ids(), Some([6, 5, 5].as_slice()));
         check_properties(&geometry.vertex);
         let note = "further segments of 1 annotations in relationship object are left out";
         assert!(description.notes[0].starts_with(note), "{description:?}");
@@ -602,7 +605,7 @@ fn the_segments_of_points_become_objects() {
     // A point without a segment has no object, so that segments are an attribute.
     let files = annotations(AnnotationKind::Point, None, &[&[5], &[], &[5]]);
     let (geometry, _) = Source::new(&files).read();
-    assert_eq!(geometry.object_ids, None);
+    assert_eq!(geometry.owners.ids(), None);
     assert_eq!(
         numeric(&geometry.vertex, "object").to_vec::<i64>().unwrap(),
         [-1, 5, 5]
@@ -623,8 +626,8 @@ fn paths_in_several_cells_are_read_once() {
             let source = Source::new(&annotations(kind, spec, &[]));
             let (geometry, description) = source.read();
             assert_eq!(description.kind, geometry_kind);
-            assert_eq!(geometry.part_offsets, Some(offsets.to_vec()));
-            assert_eq!(geometry.part_objects, Some(vec![10, 20, 30]));
+            assert_eq!(geometry.owners.offsets(), Some(offsets.as_slice()));
+            assert_eq!(geometry.owners.ids(), Some([10, 20, 30].as_slice()));
             assert_eq!(geometry.objects, Some(vec![10, 20, 30]));
             check_properties(&geometry.object);
             assert_eq!(geometry.vertex, []);
@@ -640,7 +643,7 @@ fn the_segments_of_paths_are_objects_or_an_attribute() {
     };
     // In the order of the ids: 40, 50 and 60.
     let geometry = read(&[&[60], &[40], &[50]]);
-    assert_eq!(geometry.part_objects, Some(vec![40, 50, 60]));
+    assert_eq!(geometry.owners.ids(), Some([40, 50, 60].as_slice()));
     assert_eq!(
         numeric(&geometry.object, "annotation_id")
             .to_vec::<u64>()
@@ -648,7 +651,7 @@ fn the_segments_of_paths_are_objects_or_an_attribute() {
         [10, 20, 30]
     );
     let geometry = read(&[&[40], &[], &[40, 7]]);
-    assert_eq!(geometry.part_objects, Some(vec![10, 20, 30]));
+    assert_eq!(geometry.owners.ids(), Some([10, 20, 30].as_slice()));
     assert_eq!(
         numeric(&geometry.object, "object").to_vec::<i64>().unwrap(),
         [-1, 40, 40]
@@ -663,7 +666,7 @@ fn steps_of_axes_are_multiplied() {
         .replace(r#""y":[1e-6,"m"]"#, r#""y":[4e-8,"m"]"#);
     assert!(text.contains("4e-8"), "{text}");
     files.insert("info".to_owned(), text.into_bytes());
-    let annotation = |geometry: Geometry| geometry.positions.to_vec::<f64>().unwrap();
+    let annotation = |geometry: GeometryBuilder| geometry.positions.to_vec::<f64>().unwrap();
     let (geometry, description) = Source::new(&files).read();
     assert_eq!(description.axes[1].unit.as_deref(), Some("nanometer"));
     assert_eq!(annotation(geometry)[..3], [1.25, 0.0, 2.5]);
@@ -758,9 +761,12 @@ fn legacy_meshes() -> Files {
 fn fragments_of_single_resolution_meshes_are_joined() {
     let (geometry, description) = Source::new(&legacy_meshes()).read();
     assert_eq!(description.kind, GeometryKind::Mesh);
-    assert_eq!(geometry.link_width, 3);
-    assert_eq!(geometry.object_ids, Some(vec![1, 1, 1, 1, 3, 3, 3, 3]));
-    assert_eq!(geometry.links, [0, 1, 3, 0, 2, 3, 4, 5, 6, 6, 7, 4]);
+    assert_eq!(geometry.links.width, 3);
+    assert_eq!(
+        geometry.owners.ids(),
+        Some([1, 1, 1, 1, 3, 3, 3, 3].as_slice())
+    );
+    assert_eq!(geometry.links.ends, [0, 1, 3, 0, 2, 3, 4, 5, 6, 6, 7, 4]);
     assert_eq!(geometry.positions.kind, Kind::Float32);
 }
 
@@ -845,7 +851,7 @@ mod draco {
                 let (geometry, _) = Source::new(&meshes(spec, bits)).read();
                 assert_eq!(geometry.objects, Some(vec![4, 9]));
                 let mut edges: BTreeMap<[i64; 2], u32> = BTreeMap::new();
-                for corners in geometry.links.chunks_exact(3) {
+                for corners in geometry.links.ends.chunks_exact(3) {
                     let &[a, b, c] = corners else { panic!() };
                     for [a, b] in [[a, b], [b, c], [c, a]] {
                         *edges.entry([a.min(b), a.max(b)]).or_default() += 1;
@@ -1008,7 +1014,7 @@ fn ids_that_are_no_objects_are_refused_or_kept_as_attribute() {
     let end = cell.len();
     cell[end - 8..].fill(0xff);
     let (geometry, _) = Source::new(&files).read();
-    assert_eq!(geometry.part_objects, Some(vec![0, 1, 2]));
+    assert_eq!(geometry.owners.ids(), Some([0, 1, 2].as_slice()));
     let ids = numeric(&geometry.object, "annotation_id")
         .to_vec::<u64>()
         .unwrap();
@@ -1098,7 +1104,7 @@ fn golden_sources_of_other_programs_have_their_values() {
     let (geometry, _) = source.read();
     let positions = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.5];
     assert_eq!(geometry.positions.to_vec::<f32>().unwrap(), positions);
-    assert_eq!(geometry.links, [0, 1]);
+    assert_eq!(geometry.links.ends, [0, 1]);
     assert_eq!(
         numeric(&geometry.vertex, "radius").to_vec::<f32>().unwrap(),
         [0.5, 2.0]
@@ -1131,7 +1137,7 @@ fn golden_sources_of_other_programs_have_their_values() {
     let (geometry, description) = source.read();
     let positions = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
     assert_eq!(geometry.positions.to_vec::<f32>().unwrap(), positions);
-    assert_eq!(geometry.part_objects, Some(vec![17]));
+    assert_eq!(geometry.owners.ids(), Some([17].as_slice()));
     assert_eq!(
         numeric(&geometry.object, "a").to_vec::<u32>().unwrap(),
         [70_000]

@@ -4,21 +4,26 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use zvf::{Column, Geometry, GeometryKind, NumericColumn, ObjectGroup, numeric::Kind};
+use zvf::{
+    Column, Geometry, GeometryBuilder, GeometryKind, NumericColumn, ObjectGroup, VertexOwners,
+    numeric::Kind,
+};
 use zvf_files::{
     FileFault, FileReadOptions, GroupTables, LosslessTarget, OutputFile, StoreDescription,
 };
 
 /// Writes geometry to a file, and reads it again.
-fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geometry {
+fn there_and_back(geometry: &GeometryBuilder, kind: GeometryKind, name: &str) -> GeometryBuilder {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     write(geometry, kind, &path);
     let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
-    zvf_files::read_whole(reader.as_mut()).unwrap()
+    zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder()
 }
 
-fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) {
+fn write(geometry: &GeometryBuilder, kind: GeometryKind, path: &Path) {
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
     let mut writer = zvf_files::create(path, &StoreDescription::default()).unwrap();
@@ -27,7 +32,11 @@ fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) {
 }
 
 /// Writes geometry to a file. Returns what it lacks.
-fn lost(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Result<Vec<String>, FileFault> {
+fn lost(
+    geometry: &GeometryBuilder,
+    kind: GeometryKind,
+    path: &Path,
+) -> Result<Vec<String>, FileFault> {
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
     let mut writer = zvf_files::create(path, &StoreDescription::default()).unwrap();
@@ -45,9 +54,9 @@ fn swc_holds_trees_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.swc");
     let rows: Vec<[f32; 3]> = (0_u8..5).map(|row| [row.into(), 0.0, 0.0]).collect();
-    let mut graph = Geometry::new(positions(&rows));
+    let mut graph = Geometry::builder(positions(&rows));
     for links in [vec![0, 1, 1, 2, 2, 0], vec![0, 0, 1, 2]] {
-        graph.links = links;
+        graph.links.ends = links;
         for ids in [None, Some(column("swc_id", [1_i32, 2, 3, 4, 5]))] {
             graph.vertex = ids.into_iter().collect();
             let error = lost(&graph, GeometryKind::Graphs, &path).unwrap_err();
@@ -59,8 +68,8 @@ fn swc_holds_trees_only() {
         }
     }
     // Links between objects order all vertices too.
-    graph.links = vec![1, 0, 2, 1, 3, 2, 4, 3];
-    graph.object_ids = Some(vec![7, 7, 8, 8, 7]);
+    graph.links.ends = vec![1, 0, 2, 1, 3, 2, 4, 3];
+    graph.owners = VertexOwners::Vertices(vec![7, 7, 8, 8, 7]);
     graph.vertex = vec![column("radius", [1.0_f32; 5])];
     let left_out = lost(&graph, GeometryKind::Graphs, &path).unwrap();
     assert_eq!(left_out, ["object_id: not supported by swc"]);
@@ -79,8 +88,8 @@ fn swc_holds_trees_only() {
 fn samples_hold_whole_types_and_finite_radii() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.swc");
-    let mut tree = Geometry::new(positions(&[[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]));
-    tree.links = vec![1, 0, 2, 1];
+    let mut tree = Geometry::builder(positions(&[[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]))
+        .links(2, vec![1, 0, 2, 1]);
     let mut check = |vertex: Vec<Column>, expected: &[&str], columns: [&str; 2]| {
         tree.vertex = vertex;
         let left_out = lost(&tree, GeometryKind::Skeletons, &path).unwrap();
@@ -126,9 +135,8 @@ fn samples_hold_whole_types_and_finite_radii() {
 #[test]
 fn lost_attributes_of_all_scopes_are_listed() {
     let folder = tempfile::tempdir().unwrap();
-    let points = Geometry::new(positions(&[[0.0; 3], [1.0; 3]]));
-    let mut paths = points.clone();
-    paths.part_offsets = Some(vec![0, 2]);
+    let points = Geometry::builder(positions(&[[0.0; 3], [1.0; 3]]));
+    let paths = points.clone().paths(vec![0, 2], None);
     for (name, geometry, kind) in [
         ("a.tck", &paths, GeometryKind::Streamlines),
         ("a.trk", &paths, GeometryKind::Streamlines),
@@ -157,18 +165,17 @@ fn lost_attributes_of_all_scopes_are_listed() {
 #[test]
 fn lost_object_ids_are_listed() {
     let folder = tempfile::tempdir().unwrap();
-    let lost_ids = |geometry: &Geometry, kind: GeometryKind, name: &str| {
+    let lost_ids = |geometry: &GeometryBuilder, kind: GeometryKind, name: &str| {
         let left_out = lost(geometry, kind, &folder.path().join(name)).unwrap();
         let mut lines = left_out.iter();
         lines.any(|line| line.starts_with("object_id: not supported by "))
     };
-    let mut mesh = Geometry::new(positions(&[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]]));
-    mesh.links = vec![0, 1, 2];
-    mesh.link_width = 3;
-    let mut paths = Geometry::new(mesh.positions.clone());
-    paths.part_offsets = Some(vec![0, 2, 4]);
+    let mut mesh = Geometry::builder(positions(&[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]]))
+        .links(3, vec![0, 1, 2]);
+    let paths = Geometry::builder(mesh.positions.clone());
     for (ids, are_lost) in [(None, false), (Some([0, 0]), false), (Some([3, 8]), true)] {
-        mesh.object_ids = ids.map(|[one, two]| vec![one, one, one, two]);
+        let owners = ids.map(|[one, two]| VertexOwners::Vertices(vec![one, one, one, two]));
+        mesh.owners = owners.unwrap_or_default();
         for name in ["a.stl", "a.gii", "a.glb"] {
             let found = lost_ids(&mesh, GeometryKind::Mesh, name);
             assert_eq!(found, are_lost, "{name}, {ids:?}");
@@ -179,21 +186,21 @@ fn lost_object_ids_are_listed() {
         (Some(vec![0, 1]), false),
         (Some(vec![7, 20]), true),
     ] {
-        paths.part_objects.clone_from(&ids);
+        let paths = paths.clone().paths(vec![0, 2, 4], ids.clone());
         for name in ["a.trk", "a.tck", "a.trx"] {
             let found = lost_ids(&paths, GeometryKind::Streamlines, name);
             assert_eq!(found, are_lost, "{name}, {ids:?}");
         }
     }
     // A vertex without faces is lost, too.
-    mesh.object_ids = None;
+    mesh.owners = VertexOwners::Unnamed;
     let left_out = lost(&mesh, GeometryKind::Mesh, &folder.path().join("a.stl")).unwrap();
     assert_eq!(left_out, ["1 vertices without faces: not supported by stl"]);
     // An SWC file is one object.
-    let mut trees = Geometry::new(mesh.positions.clone());
-    trees.links = vec![1, 0, 3, 2];
-    trees.object_ids = Some(vec![4, 4, 9, 9]);
-    trees.objects = Some(vec![4, 9]);
+    let mut trees = Geometry::builder(mesh.positions.clone())
+        .links(2, vec![1, 0, 3, 2])
+        .object_ids(vec![4, 4, 9, 9])
+        .objects(vec![4, 9]);
     trees.vertex.push(column("radius", [1.0_f32; 4]));
     trees
         .object
@@ -217,8 +224,8 @@ fn lost_object_ids_are_listed() {
 fn changed_names_of_groups_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.trx");
-    let mut paths = Geometry::new(positions(&[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]]));
-    paths.part_offsets = Some(vec![0, 2, 4]);
+    let paths = Geometry::builder(positions(&[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]]))
+        .paths(vec![0, 2, 4], None);
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(paths, GeometryKind::Streamlines, axes).unwrap();
     let mut writer = zvf_files::create(&path, &StoreDescription::default()).unwrap();
@@ -236,7 +243,9 @@ fn changed_names_of_groups_are_listed() {
         written.left_out
     );
     let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
-    let back = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let back = zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder();
     let names: Vec<&str> = back.group[0].texts().flatten().collect();
     let members: Vec<_> = back.groups.values().cloned().collect();
     let mut groups: Vec<_> = names.into_iter().zip(members).collect();
@@ -253,13 +262,12 @@ fn changed_names_of_groups_are_listed() {
 /// A coordinate that float32 does not hold is refused: TCK files would end at an infinite one.
 #[test]
 fn coordinates_out_of_range_are_refused() {
-    let mut line = Geometry::new(NumericColumn::float64(
+    let line = Geometry::builder(NumericColumn::float64(
         3,
         [0.0, 1.0, 2.0, 3.0, -1e39, 5.0, 6.0, 7.0, 8.0],
-    ));
-    line.part_offsets = Some(vec![0, 3]);
-    let mut face = line.clone();
-    (face.part_offsets, face.links, face.link_width) = (None, vec![0, 1, 2], 3);
+    ))
+    .paths(vec![0, 3], None);
+    let face = Geometry::builder(line.positions.clone()).links(3, vec![0, 1, 2]);
     let folder = tempfile::tempdir().unwrap();
     for (name, geometry, kind) in [
         ("a.trk", &line, GeometryKind::Streamlines),
@@ -370,12 +378,9 @@ impl Scene {
 #[test]
 fn scenes_without_indices_are_points() {
     let rows = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 9.0]];
-    let mut paths = Geometry::new(positions(&rows));
-    paths.part_offsets = Some(vec![0, 1, 2, 3]);
-    let mut skeletons = Geometry::new(positions(&rows));
-    (skeletons.link_width, skeletons.object_ids) = (2, Some(vec![4, 5, 6]));
-    let mut mesh = Geometry::new(positions(&rows));
-    mesh.link_width = 3;
+    let paths = Geometry::builder(positions(&rows)).paths(vec![0, 1, 2, 3], None);
+    let skeletons = Geometry::builder(positions(&rows)).object_ids(vec![4, 5, 6]);
+    let mesh = Geometry::builder(positions(&rows)).links(3, Vec::new());
     let folder = tempfile::tempdir().unwrap();
     for (geometry, kind) in [
         (paths, GeometryKind::Streamlines),
@@ -396,7 +401,7 @@ fn scenes_without_indices_are_points() {
 fn attributes_that_are_no_colours_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.glb");
-    let mut points = Geometry::new(positions(&[[0.0; 3], [1.0; 3]]));
+    let mut points = Geometry::builder(positions(&[[0.0; 3], [1.0; 3]]));
     let colours = NumericColumn::from_values(3, [1_u8, 2, 3, 4, 5, 6]);
     points.vertex = vec![
         column("color", [0.5, 1.0]),
@@ -424,9 +429,9 @@ fn long_names_of_trk_stay_different() {
         "abcdefghijklmnopqrstu",
         "abcdefghijklmnopqrst_v",
     ];
-    let mut paths = Geometry::new(positions(&[[0.0; 3], [1.0; 3]]));
-    paths.part_offsets = Some(vec![0, 2]);
-    paths.objects = Some(vec![0]);
+    let mut paths = Geometry::builder(positions(&[[0.0; 3], [1.0; 3]]))
+        .paths(vec![0, 2], None)
+        .objects(vec![0]);
     for (at, name) in (0_u8..).zip(names) {
         paths.vertex.push(column(name, [f32::from(at), 9.0]));
         let pair = NumericColumn::float32(2, [f32::from(at), 8.0]);
@@ -442,7 +447,9 @@ fn long_names_of_trk_stay_different() {
     ];
     assert_eq!(left_out, expected);
     let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
-    let back = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let back = zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder();
     let found: Vec<&str> = back
         .vertex
         .iter()
@@ -469,7 +476,11 @@ fn long_names_of_trk_stay_different() {
 fn empty_scenes_have_no_data() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.glb");
-    write(&Geometry::new(positions(&[])), GeometryKind::Points, &path);
+    write(
+        &Geometry::builder(positions(&[])),
+        GeometryKind::Points,
+        &path,
+    );
     let bytes = std::fs::read(&path).unwrap();
     let word = |at: usize| {
         let word = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -485,16 +496,16 @@ proptest! {
 
     #[test]
     fn paths_survive(paths in prop::collection::vec(prop::collection::vec(corner(), 1..12), 1..20)) {
-        let mut geometry = Geometry::new(positions(&paths.concat()));
+        let mut geometry = Geometry::builder(positions(&paths.concat()));
         let mut offsets = vec![0];
         for path in &paths {
             offsets.push(offsets.last().unwrap() + u64::try_from(path.len()).unwrap());
         }
-        geometry.part_offsets = Some(offsets);
+        geometry = geometry.paths(offsets, None);
         // TRK moves coordinates by half a voxel and back.
         for (name, tolerance) in [("a.tck", 0.0), ("a.trx", 0.0), ("a.trk", 1e-3)] {
             let back = there_and_back(&geometry, GeometryKind::Streamlines, name);
-            prop_assert_eq!(&back.part_offsets, &geometry.part_offsets, "{}", name);
+            prop_assert_eq!(&back.owners.offsets(), &geometry.owners.offsets(), "{}", name);
             let (one, two) = (floats(&back.positions), floats(&geometry.positions));
             prop_assert!(are_near(&one, &two, tolerance), "{}", name);
         }
@@ -502,7 +513,7 @@ proptest! {
 
     #[test]
     fn points_survive(rows in rows()) {
-        let mut geometry = Geometry::new(positions(&rows));
+        let mut geometry = Geometry::builder(positions(&rows));
         let numbers: Vec<u16> = (0..).zip(&rows).map(|(row, _)| row * 7).collect();
         let numbers: NumericColumn = numbers.into_iter().collect();
         geometry.vertex.push(Column::new("intensity", numbers.clone()));
@@ -519,19 +530,19 @@ proptest! {
 
     #[test]
     fn meshes_survive(rows in rows(), turns in prop::collection::vec(0..1000_usize, 1..40)) {
-        let mut geometry = Geometry::new(positions(&rows));
-        geometry.link_width = 3;
+        let mut geometry = Geometry::builder(positions(&rows));
+        geometry.links.width = 3;
         for turn in turns {
             let corner = |step: usize| i64::try_from((turn + step) % rows.len()).unwrap();
-            geometry.links.extend([0, 1, 2].map(corner));
+            geometry.links.ends.extend([0, 1, 2].map(corner));
         }
         let back = there_and_back(&geometry, GeometryKind::Mesh, "a.gii");
         prop_assert_eq!(&back.positions, &geometry.positions);
         prop_assert_eq!(&back.links, &geometry.links);
         // STL has no indices: the corners are the same.
         let back = there_and_back(&geometry, GeometryKind::Mesh, "a.stl");
-        let corners = |geometry: &Geometry| {
-            let rows = geometry.links.iter().map(|row| usize::try_from(*row).unwrap());
+        let corners = |geometry: &GeometryBuilder| {
+            let rows = geometry.links.ends.iter().map(|row| usize::try_from(*row).unwrap());
             geometry.positions.take(rows.collect::<Vec<_>>()).unwrap()
         };
         prop_assert_eq!(corners(&back), corners(&geometry));
@@ -542,8 +553,8 @@ proptest! {
         trees in prop::collection::vec(prop::collection::vec((corner(), any::<prop::sample::Index>()), 1..20), 1..5),
     ) {
         let rows: Vec<[f32; 3]> = trees.iter().flatten().map(|(row, _)| *row).collect();
-        let mut geometry = Geometry::new(positions(&rows));
-        geometry.link_width = 2;
+        let mut geometry = Geometry::builder(positions(&rows));
+        geometry.links.width = 2;
         let (mut first, mut owners) = (0, Vec::new());
         for (object, tree) in (3..).zip(&trees) {
             for (row, (_, parent)) in tree.iter().enumerate() {
@@ -551,22 +562,22 @@ proptest! {
                 let parent = parent.index(row + 1);
                 if parent < row {
                     let ends = [first + row, first + parent];
-                    geometry.links.extend(ends.map(|end| i64::try_from(end).unwrap()));
+                    geometry.links.ends.extend(ends.map(|end| i64::try_from(end).unwrap()));
                 }
                 owners.push(object);
             }
             first += tree.len();
         }
-        geometry.object_ids = Some(owners);
+        geometry.owners = VertexOwners::Vertices(owners);
         let radius = NumericColumn::float32(1, rows.iter().map(|row| row[0].abs()));
         geometry.vertex.push(Column::new("radius", radius));
         let back = there_and_back(&geometry, GeometryKind::Skeletons, "a.swc");
         // Parents come first, and each sample with its parent is the same.
-        let edges = |geometry: &Geometry| {
+        let edges = |geometry: &GeometryBuilder| {
             let rows = floats(&geometry.positions);
             let place = |row: usize| [0, 1, 2].map(|axis| rows[row * 3 + axis].to_bits());
             let mut parents = vec![None; geometry.vertices()];
-            for ends in geometry.links.chunks(2) {
+            for ends in geometry.links.ends.chunks(2) {
                 let [child, parent] = [0, 1].map(|end| usize::try_from(ends[end]).unwrap());
                 parents[child] = Some(place(parent));
             }
@@ -588,7 +599,7 @@ proptest! {
         turns in prop::collection::vec(0..1000_usize, 1..40),
         width in 1..=4_usize,
     ) {
-        let mut geometry = Geometry::new(positions(&rows));
+        let mut geometry = Geometry::builder(positions(&rows));
         let corners = width.min(rows.len());
         let kind = match corners {
             1 => GeometryKind::Points,
@@ -596,10 +607,10 @@ proptest! {
             _ => GeometryKind::Mesh,
         };
         if corners > 1 {
-            geometry.link_width = corners;
+            geometry.links.width = corners;
             for turn in turns {
                 let corner = |step: usize| i64::try_from((turn + step) % rows.len()).unwrap();
-                geometry.links.extend((0..corners).map(corner));
+                geometry.links.ends.extend((0..corners).map(corner));
             }
         }
         let folder = tempfile::tempdir().unwrap();
@@ -613,10 +624,10 @@ proptest! {
             1 => Vec::new(),
             4 => geometry
                 .links
-                .chunks(4)
+                .ends.chunks(4)
                 .flat_map(|face| [face[0], face[1], face[2], face[0], face[2], face[3]])
                 .collect(),
-            _ => geometry.links.clone(),
+            _ => geometry.links.ends.clone(),
         };
         prop_assert_eq!(scene.mode, [0, 0, 1, 4, 4][corners]);
         prop_assert_eq!(scene.indices, triangles);

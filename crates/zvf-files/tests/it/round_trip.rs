@@ -35,8 +35,10 @@ pub(crate) async fn import(
             .await
             .unwrap();
     } else {
-        let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
-        zvf::create(&store, &geometry, design, &create)
+        let geometry = zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder();
+        zvf::create(&store, &geometry.build().unwrap(), design, &create)
             .await
             .unwrap();
     }
@@ -177,14 +179,15 @@ fn kept_headers_of_tck_agree_with_the_data() {
         fs::write(at("a.tck"), bytes).unwrap();
         let read = |name: &str| {
             let mut reader = zvf_files::open(&at(name), &FileReadOptions::default()).unwrap();
-            let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+            let geometry = zvf_files::read_whole(reader.as_mut())
+                .unwrap()
+                .into_builder();
             (geometry, reader.description().clone())
         };
         let (geometry, description) = read("a.tck");
-        assert_eq!(geometry.part_offsets, Some(vec![0, 1, 2]));
+        assert_eq!(geometry.owners.offsets(), Some([0, 1, 2].as_slice()));
         // Both points become one streamline.
-        let mut joined = Geometry::new(geometry.positions);
-        joined.part_offsets = Some(vec![0, 2]);
+        let joined = Geometry::builder(geometry.positions).paths(vec![0, 2], None);
         let axes = description.axes.iter().map(|axis| axis.name.clone());
         let result =
             zvf_files::whole_result(joined.clone(), GeometryKind::Streamlines, axes.collect());
@@ -196,7 +199,7 @@ fn kept_headers_of_tck_agree_with_the_data() {
         assert_eq!(written.left_out, [""; 0]);
         let (back, description) = read("b.tck");
         assert_eq!(back.positions.to_vec::<f64>().unwrap(), points);
-        assert_eq!(back.part_offsets, joined.part_offsets);
+        assert_eq!(back.owners.offsets(), joined.owners.offsets());
         let header = description.header["header"].as_str().unwrap();
         assert!(
             header.contains("step_size: 0.5") && header.contains("Float64LE"),
@@ -214,9 +217,8 @@ fn groups_of_trx_have_all_parts_of_an_object() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.trx");
     let numbers = (0..15_u8).map(f32::from);
-    let mut geometry = Geometry::new(NumericColumn::float32(3, numbers));
-    geometry.part_offsets = Some(vec![0, 1, 3, 4, 5]);
-    geometry.part_objects = Some(vec![7, 9, 7, 12]);
+    let geometry = Geometry::builder(NumericColumn::float32(3, numbers))
+        .paths(vec![0, 1, 3, 4, 5], vec![7, 9, 7, 12]);
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(geometry, GeometryKind::Streamlines, axes).unwrap();
     let mut writer = zvf_files::create(&path, &StoreDescription::default()).unwrap();
@@ -311,7 +313,9 @@ fn what_a_group_lacks_is_missing() {
     let given = samples::trx_members(&mut Random::new(6));
     fs::write(&path, samples::trx(&given, CompressionMethod::Stored)).unwrap();
     let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
-    let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let geometry = zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder();
     let values = |name: &str| -> Vec<Option<f64>> {
         let column = geometry.group.iter().find(|column| column.name == name);
         let ColumnValues::Numeric(numbers) = &column.unwrap().values else {
@@ -341,7 +345,9 @@ async fn a_folder_of_trx_is_read_as_a_zip_file() {
     fs::write(&zip, samples::trx(&given, CompressionMethod::Stored)).unwrap();
     let read = |path: &Path| {
         let mut reader = zvf_files::open(path, &FileReadOptions::default()).unwrap();
-        zvf_files::read_whole(reader.as_mut()).unwrap()
+        zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder()
     };
     assert_eq!(read(&trx), read(&zip));
 }
@@ -377,7 +383,9 @@ async fn a_selection_is_a_valid_file() {
     import(&at("a.trk"), &at("a.zv"), &options, false).await;
     let read = |name: &str| {
         let mut reader = zvf_files::open(&at(name), &options).unwrap();
-        zvf_files::read_whole(reader.as_mut()).unwrap()
+        zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder()
     };
     let whole = read("a.trk");
     let length = |offsets: &[u64], path: usize| offsets[path + 1] - offsets[path];
@@ -386,12 +394,12 @@ async fn a_selection_is_a_valid_file() {
         export(&at("a.zv"), &at(name), &query).await;
         let part = read(name);
         let (all, own) = (
-            whole.part_offsets.as_ref().unwrap(),
-            part.part_offsets.unwrap(),
+            whole.owners.offsets().unwrap(),
+            part.owners.offsets().unwrap(),
         );
         assert_eq!(own.len(), 3, "{name}");
-        assert_eq!(length(&own, 0), length(all, 3), "{name}");
-        assert_eq!(length(&own, 1), length(all, 17), "{name}");
+        assert_eq!(length(own, 0), length(all, 3), "{name}");
+        assert_eq!(length(own, 1), length(all, 17), "{name}");
     }
 }
 

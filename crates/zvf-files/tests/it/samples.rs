@@ -559,7 +559,7 @@ fn written(from: &std::path::Path, to: &std::path::Path) -> Vec<u8> {
     let mut reader = zvf_files::open(from, &zvf_files::FileReadOptions::default()).unwrap();
     let description = zvf_files::StoreDescription::default();
     let mut writer = zvf_files::create(to, &description).unwrap();
-    let mut results = zvf_files::FileResults::new(reader.as_mut());
+    let mut results = zvf_files::FileResults::new(reader.as_mut()).unwrap();
     while let Some(batch) = results.next(1 << 20).unwrap() {
         writer.write(&batch).unwrap();
     }

@@ -60,7 +60,9 @@ async fn gifti_comes_back_array_for_array() {
     assert_eq!(left_out, [""; 0]);
     let read = |name: &str| {
         let mut reader = zvf_files::open(&at(name), &options).unwrap();
-        let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+        let geometry = zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder();
         let description = reader.description().clone();
         (geometry, description.header, description.crs)
     };
@@ -70,7 +72,7 @@ async fn gifti_comes_back_array_for_array() {
     assert_eq!(one.2, two.2);
     let names: Vec<&str> = one.0.vertex.iter().map(|column| &*column.name).collect();
     assert_eq!(names, ["source_row", "mean_curv", "parcels", "t"]);
-    assert_eq!(one.0.links, [2, 0, 1, 1, 3, 2, 3, 2, 4]);
+    assert_eq!(one.0.links.ends, [2, 0, 1, 1, 3, 2, 3, 2, 4]);
     assert_eq!(one.1["meta"][0][1], "A & B");
     import(&at("b.gii"), &at("b.zv"), &options, false).await;
     export(&at("b.zv"), &at("c.gii"), &Query::new()).await;
@@ -114,7 +116,9 @@ async fn values_are_beside_a_surface_of_that_name() {
         .map(|part| at(&format!("b.{part}.gii")))
         .to_vec();
     let mut reader = zvf_files::open(&at("b.surf.gii"), &options).unwrap();
-    let back = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let back = zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder();
     let names: Vec<&str> = back.vertex.iter().map(|column| &*column.name).collect();
     let expected = [
         "source_row",
@@ -138,8 +142,9 @@ async fn values_are_beside_a_surface_of_that_name() {
 fn surfaces_without_triangles_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for rows in [0, 3] {
-        let mut geometry = zvf::Geometry::new(zvf::NumericColumn::float32(3, vec![0.5; rows * 3]));
-        geometry.link_width = 3;
+        let mut geometry =
+            zvf::Geometry::builder(zvf::NumericColumn::float32(3, vec![0.5; rows * 3]));
+        geometry.links.width = 3;
         let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
         let result = zvf_files::whole_result(geometry, zvf::GeometryKind::Mesh, axes).unwrap();
         let description = zvf_files::StoreDescription::default();
@@ -161,9 +166,8 @@ fn incomplete_attributes_are_refused() {
     let path = folder.path().join("a.gii");
     let batch = |values: &[f32]| {
         let corners = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
-        let mut mesh = zvf::Geometry::new(zvf::NumericColumn::float32(3, corners));
-        mesh.link_width = 3;
-        mesh.links = vec![0, 1, 2];
+        let mesh =
+            zvf::Geometry::builder(zvf::NumericColumn::float32(3, corners)).links(3, vec![0, 1, 2]);
         let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
         let mut batch = zvf_files::whole_result(mesh, zvf::GeometryKind::Mesh, axes).unwrap();
         let values: zvf::NumericColumn = values.iter().copied().collect();
@@ -219,7 +223,9 @@ fn many_arrays_keep_their_order_and_values() {
     let read = |name: &str| {
         let path = folder.path().join(name);
         let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
-        let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+        let geometry = zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder();
         (geometry, reader.description().clone())
     };
     let (surface, description) = read("a.gii");
@@ -334,11 +340,13 @@ async fn gifti_arrays_of_other_types_are_read() {
     let options = FileReadOptions::default();
     let read = |name: &str| {
         let mut reader = zvf_files::open(&at(name), &options).unwrap();
-        zvf_files::read_whole(reader.as_mut()).unwrap()
+        zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder()
     };
     let geometry = read("a.surf.gii");
     assert_eq!(geometry.positions.kind.name(), "float64");
-    assert_eq!(geometry.links, [2, 0, 1, 1, 3, 2, 3, 2, 4]);
+    assert_eq!(geometry.links.ends, [2, 0, 1, 1, 3, 2, 3, 2, 4]);
     for (_, name) in kinds {
         let mut columns = geometry.vertex.iter();
         let column = columns.find(|column| column.name == name).unwrap();
@@ -421,7 +429,9 @@ fn values_of_vertices_are_added_to_a_surface() {
     let mut options = FileReadOptions::default();
     options.with = ["lh.curv", "lh.sulc", "lh.aparc.annot"].map(at).to_vec();
     let mut reader = zvf_files::open(&at("lh.pial"), &options).unwrap();
-    let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let geometry = zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder();
     let column = |name: &str| {
         let found = geometry.vertex.iter().find(|column| column.name == name);
         match &found.unwrap().values {
@@ -441,7 +451,7 @@ fn values_of_vertices_are_added_to_a_surface() {
         column("aparc").to_vec::<i32>().unwrap(),
         [5, 5, 70_000, 70_000]
     );
-    assert_eq!(geometry.links, [2, 0, 1, 1, 3, 2]);
+    assert_eq!(geometry.links.ends, [2, 0, 1, 1, 3, 2]);
     let labels = &reader.description().header["labels"];
     assert_eq!(labels, &serde_json::json!([[5, "area", 5, 0, 0, 255]]));
     fs::write(at("lh.curv"), &curv[..curv.len() - 4]).unwrap();
@@ -476,9 +486,11 @@ fn surfaces_of_quadrangles_keep_their_corners() {
     for is_short in [false, true] {
         fs::write(&path, quadrangles(is_short)).unwrap();
         let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
-        let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
-        assert_eq!(geometry.link_width, 4);
-        assert_eq!(geometry.links, [0, 1, 2, 3, 1, 4, 5, 2]);
+        let geometry = zvf_files::read_whole(reader.as_mut())
+            .unwrap()
+            .into_builder();
+        assert_eq!(geometry.links.width, 4);
+        assert_eq!(geometry.links.ends, [0, 1, 2, 3, 1, 4, 5, 2]);
         let positions = geometry.positions.to_vec::<f32>().unwrap();
         assert_eq!(positions[3..9], [1.5, 0.0, 0.0, 1.5, -2.25, 0.0]);
         assert_eq!(positions[15..], [3.0, -2.25, 0.5]);

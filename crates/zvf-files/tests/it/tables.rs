@@ -2,20 +2,23 @@
 
 use std::{fs, path::Path};
 
-use zvf::{Column, Geometry, GeometryKind, NumericColumn};
+use zvf::{Column, Geometry, GeometryBuilder, GeometryKind, NumericColumn, VertexOwners};
 use zvf_files::{FileDescription, FileReadOptions, GroupTables, StoreDescription};
 
 use crate::damage::{chain, flips, prefixes};
 
 /// Writes geometry with two axes or three, and reads it again.
-fn there_and_back(geometry: &Geometry, kind: GeometryKind) -> (Geometry, FileDescription) {
+fn there_and_back(
+    geometry: &GeometryBuilder,
+    kind: GeometryKind,
+) -> (GeometryBuilder, FileDescription) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.geoparquet");
     write(geometry, kind, &path);
     read(&path).unwrap()
 }
 
-fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Vec<String> {
+fn write(geometry: &GeometryBuilder, kind: GeometryKind, path: &Path) -> Vec<String> {
     let axes = ["x", "y", "z"]
         .into_iter()
         .take(geometry.axes())
@@ -27,22 +30,22 @@ fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Vec<String> {
     writer.finish(&GroupTables::default()).unwrap().left_out
 }
 
-fn read(path: &Path) -> Result<(Geometry, FileDescription), String> {
+fn read(path: &Path) -> Result<(GeometryBuilder, FileDescription), String> {
     let opened = zvf_files::open(path, &FileReadOptions::default());
     let mut reader = opened.map_err(|error| chain(&error))?;
     let geometry = zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
-    Ok((geometry, reader.description().clone()))
+    Ok((geometry.into_builder(), reader.description().clone()))
 }
 
-fn square() -> Geometry {
+fn square() -> GeometryBuilder {
     let positions = [0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 2.0];
-    Geometry::new(NumericColumn::float64(3, positions))
+    Geometry::new(NumericColumn::float64(3, positions)).into_builder()
 }
 
 #[test]
 fn points_keep_attributes_and_objects() {
     let mut points = square();
-    points.object_ids = Some(vec![3, 3, 9, 9]);
+    points.owners = VertexOwners::Vertices(vec![3, 3, 9, 9]);
     points.vertex.push(Column::text(
         "label",
         [Some("a"), None, Some("b"), Some("a")],
@@ -52,13 +55,13 @@ fn points_keep_attributes_and_objects() {
         .push(Column::new("rgb", NumericColumn::from_values(3, 0_u8..12)));
     let (back, description) = there_and_back(&points, GeometryKind::Points);
     assert_eq!(back.positions, points.positions);
-    assert_eq!(back.object_ids, points.object_ids);
+    assert_eq!(back.owners.ids(), points.owners.ids());
     assert_eq!(back.vertex, points.vertex);
     assert_eq!(
         (description.kind, description.crs),
         (GeometryKind::Points, None)
     );
-    let mut flat = Geometry::new(NumericColumn::float64(2, [0.5, 1.0, 2.0, 3.0]));
+    let mut flat = Geometry::builder(NumericColumn::float64(2, [0.5, 1.0, 2.0, 3.0]));
     flat.vertex.push(Column::new(
         "v",
         [1.5_f32, 2.5].into_iter().collect::<NumericColumn>(),
@@ -71,8 +74,7 @@ fn points_keep_attributes_and_objects() {
 #[test]
 fn paths_keep_attributes_of_vertices_and_objects() {
     let mut paths = square();
-    paths.part_offsets = Some(vec![0, 2, 4]);
-    paths.part_objects = Some(vec![5, 8]);
+    paths = paths.paths(vec![0, 2, 4], vec![5, 8]);
     paths.objects = Some(vec![5, 8]);
     paths.vertex.push(Column::new(
         "fa",
@@ -83,8 +85,8 @@ fn paths_keep_attributes_of_vertices_and_objects() {
         .push(Column::text("name", [Some("one"), Some("two")]));
     let (back, description) = there_and_back(&paths, GeometryKind::Streamlines);
     assert_eq!(description.kind, GeometryKind::Polylines);
-    assert_eq!(back.part_offsets, paths.part_offsets);
-    assert_eq!(back.part_objects, paths.part_objects);
+    assert_eq!(back.owners.offsets(), paths.owners.offsets());
+    assert_eq!(back.owners.ids(), paths.owners.ids());
     assert_eq!((back.vertex, back.object), (paths.vertex, paths.object));
 }
 
@@ -92,11 +94,11 @@ fn paths_keep_attributes_of_vertices_and_objects() {
 #[test]
 fn paths_of_one_vertex_have_it_twice() {
     let mut paths = square();
-    paths.part_offsets = Some(vec![0, 1, 4]);
+    paths = paths.paths(vec![0, 1, 4], None);
     let fa = NumericColumn::float32(1, [0.5, 1.0, 1.5, 2.0]);
     paths.vertex.push(Column::new("fa", fa.clone()));
     let (back, _) = there_and_back(&paths, GeometryKind::Streamlines);
-    assert_eq!(back.part_offsets, Some(vec![0, 2, 5]));
+    assert_eq!(back.owners.offsets(), Some([0, 2, 5].as_slice()));
     assert_eq!(
         back.vertex[0].values,
         fa.take([0, 0, 1, 2, 3]).unwrap().into()
@@ -113,8 +115,7 @@ fn paths_of_one_vertex_have_it_twice() {
 #[test]
 fn meshes_keep_faces_and_their_attributes() {
     let mut mesh = square();
-    mesh.link_width = 3;
-    mesh.links = vec![0, 1, 2, 0, 2, 3];
+    mesh = mesh.links(3, vec![0, 1, 2, 0, 2, 3]);
     mesh.link
         .push(Column::new("area", NumericColumn::float64(1, [0.5, 0.25])));
     let (back, _) = there_and_back(&mesh, GeometryKind::Mesh);
@@ -124,22 +125,22 @@ fn meshes_keep_faces_and_their_attributes() {
 #[test]
 fn edges_are_rows_of_links_or_of_objects() {
     let mut graph = square();
-    graph.links = vec![0, 1, 2, 3];
+    graph.links.ends = vec![0, 1, 2, 3];
     graph
         .link
         .push(Column::new("length", NumericColumn::float64(1, [1.0, 2.0])));
     let (back, _) = there_and_back(&graph, GeometryKind::Graphs);
-    assert_eq!(back.part_offsets, Some(vec![0, 2, 4]));
+    assert_eq!(back.owners.offsets(), Some([0, 2, 4].as_slice()));
     assert_eq!(back.object, graph.link);
     let mut trees = square();
-    trees.links = vec![1, 0, 3, 2];
-    trees.object_ids = Some(vec![4, 4, 7, 7]);
+    trees.links.ends = vec![1, 0, 3, 2];
+    trees.owners = VertexOwners::Vertices(vec![4, 4, 7, 7]);
     trees.objects = Some(vec![4, 7]);
     trees
         .object
         .push(Column::text("name", [Some("one"), Some("two")]));
     let (back, _) = there_and_back(&trees, GeometryKind::Skeletons);
-    assert_eq!(back.part_objects, Some(vec![4, 7]));
+    assert_eq!(back.owners.ids(), Some([4, 7].as_slice()));
     assert_eq!(back.object, trees.object);
 }
 
@@ -147,7 +148,7 @@ fn edges_are_rows_of_links_or_of_objects() {
 fn losses_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let mut graph = square();
-    graph.links = vec![0, 1];
+    graph.links.ends = vec![0, 1];
     graph
         .vertex
         .push(Column::new("v", (0_u8..4).collect::<NumericColumn>()));
@@ -177,7 +178,12 @@ fn rows_without_a_value_become_nan() {
         let mut options = FileReadOptions::default();
         options.nan_for_missing = nan;
         let reader = zvf_files::open(&path, &options);
-        reader.map(|mut reader| zvf_files::read_whole(reader.as_mut()).unwrap().vertex)
+        reader.map(|mut reader| {
+            zvf_files::read_whole(reader.as_mut())
+                .unwrap()
+                .into_builder()
+                .vertex
+        })
     };
     let kept = read(1, false).unwrap();
     assert_eq!(kept[0].nulls, Some(vec![false, false, true, false]));
@@ -226,7 +232,7 @@ fn coverings_name_x_and_y() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.geoparquet");
-    let flat = Geometry::new(NumericColumn::float64(2, [0.5, 1.0, 2.0, 3.0]));
+    let flat = Geometry::builder(NumericColumn::float64(2, [0.5, 1.0, 2.0, 3.0]));
     for (geometry, fields) in [(flat, 4), (square(), 6)] {
         write(&geometry, GeometryKind::Points, &path);
         let file = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();

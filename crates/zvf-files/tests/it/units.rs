@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path};
 
-use zvf::{AxisSpec, Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{
+    AxisSpec, Column, Geometry, GeometryBuilder, GeometryKind, NumericColumn, numeric::Kind,
+};
 use zvf_files::{FileFault, FileReadOptions, GroupTables, StoreDescription};
 
 use crate::samples::{self, Random};
@@ -16,17 +18,13 @@ const MILLIMETRES: [(&str, GeometryKind); 4] = [
 ];
 
 /// A path, a triangle or a tree of three vertices.
-fn shape(positions: NumericColumn, kind: GeometryKind) -> Geometry {
-    let mut geometry = Geometry::new(positions);
+fn shape(positions: NumericColumn, kind: GeometryKind) -> GeometryBuilder {
+    let geometry = Geometry::builder(positions);
     match kind {
-        GeometryKind::Mesh => (geometry.links, geometry.link_width) = (vec![0, 1, 2], 3),
-        GeometryKind::Skeletons => {
-            (geometry.links, geometry.link_width) = (vec![1, 0, 2, 1], 2);
-            geometry.object_ids = Some(vec![5; 3]);
-        }
-        _ => geometry.part_offsets = Some(vec![0, 3]),
+        GeometryKind::Mesh => geometry.links(3, vec![0, 1, 2]),
+        GeometryKind::Skeletons => geometry.links(2, vec![1, 0, 2, 1]).object_ids(vec![5; 3]),
+        _ => geometry.paths(vec![0, 3], None),
     }
-    geometry
 }
 
 fn axes(units: [&str; 3]) -> Vec<AxisSpec> {
@@ -42,7 +40,7 @@ fn axes(units: [&str; 3]) -> Vec<AxisSpec> {
 
 /// Writes geometry with these axes, and returns what was left out.
 fn write(
-    geometry: &Geometry,
+    geometry: &GeometryBuilder,
     kind: GeometryKind,
     axes: &[AxisSpec],
     path: &Path,
@@ -59,7 +57,10 @@ fn write(
 
 fn positions(path: &Path) -> NumericColumn {
     let mut reader = zvf_files::open(path, &FileReadOptions::default()).unwrap();
-    zvf_files::read_whole(reader.as_mut()).unwrap().positions
+    zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder()
+        .positions
 }
 
 fn floats(column: &NumericColumn) -> Vec<f64> {
@@ -140,7 +141,7 @@ fn millimetres_and_numbers_without_a_unit_are_written_as_they_are() {
     let given = samples::trk(&mut Random::new(7), false);
     fs::write(&path, &given).unwrap();
     let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
-    let mut results = zvf_files::FileResults::new(reader.as_mut());
+    let mut results = zvf_files::FileResults::new(reader.as_mut()).unwrap();
     let batch = results.next(1 << 20).unwrap().unwrap();
     let header = ("trk".to_owned(), results.description().header.clone());
     let axes = results.description().axes.clone();

@@ -53,9 +53,9 @@ impl Grid {
 /// Returns a path of each pair of points.
 fn paths(points: &[[f64; 3]]) -> QueryResult {
     let values = points.iter().flatten().copied();
-    let mut geometry = Geometry::new(NumericColumn::float64(3, values));
+    let mut geometry = Geometry::builder(NumericColumn::float64(3, values));
     let ends = (0..=points.len()).step_by(2);
-    geometry.part_offsets = Some(ends.map(|at| u64::try_from(at).unwrap()).collect());
+    geometry = geometry.paths(ends.map(|at| u64::try_from(at).unwrap()).collect(), None);
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     zvf_files::whole_result(geometry, GeometryKind::Streamlines, axes).unwrap()
 }
@@ -78,7 +78,10 @@ fn write(path: &Path, description: &StoreDescription, batches: &[QueryResult]) -
 
 fn points(path: &Path) -> Vec<f64> {
     let mut reader = zvf_files::open(path, &FileReadOptions::default()).unwrap();
-    let positions = zvf_files::read_whole(reader.as_mut()).unwrap().positions;
+    let positions = zvf_files::read_whole(reader.as_mut())
+        .unwrap()
+        .into_builder()
+        .positions;
     positions.to_vec::<f64>().unwrap()
 }
 

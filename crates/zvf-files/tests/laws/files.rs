@@ -7,7 +7,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use zvf::{Column, Geometry, GeometryKind};
+use zvf::{Column, GeometryBuilder, GeometryKind, VertexOwners};
 use zvf_files::{
     FileReadOptions, FileResults, GeometryReader, GroupTables, StoreDescription, read_whole,
 };
@@ -90,25 +90,26 @@ fn read(path: &Path, options: &FileReadOptions) {
     let Ok(whole) = read_whole(reader.as_mut()) else {
         return;
     };
+    let whole = whole.into_builder();
     check(&whole);
     reader.rewind().unwrap();
-    let mut batches: Option<Geometry> = None;
+    let mut batches: Option<GeometryBuilder> = None;
     let mut vertices = 0;
     while let Some(batch) = reader.next(7).unwrap() {
         vertices += batch.vertices();
-        batches.get_or_insert(batch);
+        batches.get_or_insert(batch.into_builder());
     }
     assert_eq!(vertices, whole.vertices(), "batches and the whole differ");
     write(path, reader.as_mut(), &whole);
     // A file that is not held in memory has the same geometry.
     options.in_memory = 0;
     let mut reader = zvf_files::open(path, &options).unwrap();
-    let again = read_whole(reader.as_mut()).unwrap();
+    let again = read_whole(reader.as_mut()).unwrap().into_builder();
     assert!(again == whole, "a file that is not held differs");
 }
 
 /// Checks that all parts of a geometry fit together.
-fn check(geometry: &Geometry) {
+fn check(geometry: &GeometryBuilder) {
     let vertices = geometry.vertices();
     let numbers = &geometry.positions;
     let row = numbers.row_size();
@@ -127,19 +128,22 @@ fn check(geometry: &Geometry) {
         }
     };
     rows(&geometry.vertex, vertices, "vertex");
-    rows(&geometry.link, geometry.link_count(), "link");
+    rows(&geometry.link, geometry.links.len(), "link");
     if let Some(objects) = &geometry.objects {
         rows(&geometry.object, objects.len(), "object");
     }
     let end = i64::try_from(vertices).unwrap();
-    assert!(geometry.links.iter().all(|link| (0..end).contains(link)));
     assert!(
         geometry
-            .object_ids
-            .as_ref()
-            .is_none_or(|ids| ids.len() == vertices)
+            .links
+            .ends
+            .iter()
+            .all(|link| (0..end).contains(link))
     );
-    if let Some(offsets) = &geometry.part_offsets {
+    if let VertexOwners::Vertices(ids) = &geometry.owners {
+        assert_eq!(ids.len(), vertices);
+    }
+    if let Some(offsets) = geometry.owners.offsets() {
         assert!(offsets.is_sorted() && offsets.first() == Some(&0));
         assert_eq!(offsets.last(), Some(&u64::try_from(vertices).unwrap()));
     }
@@ -147,7 +151,7 @@ fn check(geometry: &Geometry) {
 
 /// Writes a file again, in its format or in one that holds its kind. What is written can be read,
 /// with all of its vertices.
-fn write(path: &Path, reader: &mut dyn GeometryReader, whole: &Geometry) {
+fn write(path: &Path, reader: &mut dyn GeometryReader, whole: &GeometryBuilder) {
     reader.rewind().unwrap();
     let description = reader.description().clone();
     let name = path.file_name().unwrap().to_str().unwrap();
@@ -176,7 +180,7 @@ fn write(path: &Path, reader: &mut dyn GeometryReader, whole: &Geometry) {
     let Ok(mut writer) = zvf_files::create(&target, &from) else {
         return;
     };
-    let mut batches = FileResults::new(reader);
+    let mut batches = FileResults::new(reader).unwrap();
     while let Ok(Some(batch)) = batches.next(50) {
         if writer.write(&batch).is_err() {
             return;
@@ -188,7 +192,7 @@ fn write(path: &Path, reader: &mut dyn GeometryReader, whole: &Geometry) {
     }
     let options = FileReadOptions::default();
     let mut back = zvf_files::open(&target, &options).unwrap();
-    let back = read_whole(back.as_mut()).unwrap();
+    let back = read_whole(back.as_mut()).unwrap().into_builder();
     assert_eq!(
         back.vertices(),
         whole.vertices(),
@@ -196,8 +200,8 @@ fn write(path: &Path, reader: &mut dyn GeometryReader, whole: &Geometry) {
         target.display()
     );
     assert_eq!(
-        back.part_offsets,
-        whole.part_offsets,
+        back.owners.offsets(),
+        whole.owners.offsets(),
         "{} has other paths",
         target.display()
     );

@@ -89,7 +89,7 @@ async fn one_place_and_no_depth_are_drawn() {
         vec![0.0, 0.0, 0.0, 4.0, 4.0, 0.0],
         vec![1e30, 0.0, 0.0, -1e30, 1e30, 0.0],
     ] {
-        let geometry = Geometry::new(NumericColumn::float64(3, places));
+        let geometry = Geometry::builder(NumericColumn::float64(3, places));
         let store = stores::made(GeometryKind::Points, geometry).await;
         let rendered = drawn(&store, &small()).await.unwrap();
         let dots = rendered.picture.pixels();
@@ -100,7 +100,7 @@ async fn one_place_and_no_depth_are_drawn() {
 
 #[tokio::test]
 async fn two_axes_are_seen_from_above() {
-    let geometry = Geometry::new(NumericColumn::float32(2, [0.0, 0.0, 10.0, 0.0, 10.0, 5.0]));
+    let geometry = Geometry::builder(NumericColumn::float32(2, [0.0, 0.0, 10.0, 0.0, 10.0, 5.0]));
     let store = stores::made(GeometryKind::Points, geometry).await;
     let rendered = drawn(&store, &small()).await.unwrap();
     assert_eq!(rendered.vertices, 3);

@@ -175,14 +175,16 @@ async fn surfaces_of_mixed_winding_are_lit_evenly() {
 /// Parts of a face whose interpolated normal points away from the viewer were lit from behind.
 #[tokio::test]
 async fn faces_of_a_cube_have_no_dark_patches() {
-    let mut geometry = zvf::Geometry::new(zvf::NumericColumn::float32(
+    let geometry = zvf::Geometry::builder(zvf::NumericColumn::float32(
         3,
         (0..8_u8).flat_map(|at| [1, 2, 4].map(|bit| f32::from(u8::from(at & bit > 0)))),
-    ));
-    geometry.link_width = 4;
-    geometry.links = vec![
-        0, 2, 3, 1, 4, 5, 7, 6, 0, 1, 5, 4, 2, 6, 7, 3, 0, 4, 6, 2, 1, 3, 7, 5,
-    ];
+    ))
+    .links(
+        4,
+        vec![
+            0, 2, 3, 1, 4, 5, 7, 6, 0, 1, 5, 4, 2, 6, 7, 3, 0, 4, 6, 2, 1, 3, 7, 5,
+        ],
+    );
     let store = stores::made(zvf::GeometryKind::Mesh, geometry).await;
     let mut options = colored("#ffffff");
     options.annotations = false;
@@ -248,8 +250,8 @@ async fn a_path_along_the_line_of_sight_shows_its_nearest_vertex() {
 #[tokio::test]
 async fn lines_without_length_are_drawn_as_balls() {
     let paths = stores::lines(&[&[[0.0; 3]; 3], &[[10.0, 0.0, 0.0]; 2]]).await;
-    let mut geometry = zvf::Geometry::new(zvf::NumericColumn::float32(3, [5.0; 6]));
-    geometry.links = vec![0, 1];
+    let geometry =
+        zvf::Geometry::builder(zvf::NumericColumn::float32(3, [5.0; 6])).links(2, vec![0, 1]);
     let edges = stores::made(zvf::GeometryKind::Graphs, geometry).await;
     let mut options = colored("#ffffff");
     options.annotations = false;

@@ -4,8 +4,8 @@ use std::f32::consts::TAU;
 
 use tempfile::TempDir;
 use zvf::{
-    AxisSpec, Column, ColumnValues, CreateOptions, Design, Geometry, GeometryKind, NumericColumn,
-    numeric::Kind,
+    AxisSpec, Column, ColumnValues, CreateOptions, Design, Geometry, GeometryBuilder, GeometryKind,
+    NumericColumn, numeric::Kind,
 };
 
 pub(crate) struct Made(TempDir);
@@ -16,14 +16,14 @@ impl Made {
     }
 }
 
-pub(crate) async fn made(kind: GeometryKind, geometry: Geometry) -> Made {
+pub(crate) async fn made(kind: GeometryKind, geometry: GeometryBuilder) -> Made {
     let made = Made(tempfile::tempdir().unwrap());
     let mut design = Design::new(kind);
     let axes = ["x", "y", "z"].map(|name| AxisSpec::new(name).unit("micrometer"));
     design.axes = Some(axes[..geometry.axes()].to_vec());
     // Tests add arrays to the store, which would not be in the inventory of a sealed store.
     let options = CreateOptions::default().seal(false);
-    zvf::create(&made.address(), geometry, design, &options)
+    zvf::create(&made.address(), geometry.build().unwrap(), design, &options)
         .await
         .unwrap();
     made
@@ -59,8 +59,10 @@ pub(crate) async fn points() -> Made {
             heights.push(turn * 5.0);
         }
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.vertex = vec![Column::text("lane", words), numbers("height", heights)];
+    let geometry = Geometry::builder(NumericColumn::float32(3, positions)).vertex(vec![
+        Column::text("lane", words),
+        numbers("height", heights),
+    ]);
     made(GeometryKind::Points, geometry).await
 }
 
@@ -81,10 +83,10 @@ pub(crate) async fn paths() -> Made {
         offsets.push(u64::try_from(fa.len()).unwrap());
         lengths.push(100.0 + arch * 40.0);
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.part_offsets = Some(offsets);
-    geometry.vertex = vec![numbers("fa", fa)];
-    geometry.object = vec![numbers("length", lengths)];
+    let geometry = Geometry::builder(NumericColumn::float32(3, positions))
+        .paths(offsets, None)
+        .vertex(vec![numbers("fa", fa)])
+        .object(vec![numbers("length", lengths)]);
     made(GeometryKind::Streamlines, geometry).await
 }
 
@@ -123,9 +125,9 @@ pub(crate) async fn trees() -> Made {
             }
         }
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.object_ids = Some(objects);
-    geometry.links = links;
+    let geometry = Geometry::builder(NumericColumn::float32(3, positions))
+        .object_ids(objects)
+        .links(2, links);
     made(GeometryKind::Skeletons, geometry).await
 }
 
@@ -144,8 +146,7 @@ pub(crate) async fn columns() -> Made {
             names.push(Some(NAMES[usize::from(column % 4)].to_owned()));
         }
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.object_ids = Some(objects);
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, positions)).object_ids(objects);
     let mut rgb = NumericColumn::new(Kind::UInt16, 3);
     rgb.bytes = colors.iter().flat_map(|part| part.to_le_bytes()).collect();
     geometry.vertex = vec![Column::new("rgb", rgb), Column::text("class", names)];
@@ -155,9 +156,8 @@ pub(crate) async fn columns() -> Made {
 /// A triangle with numbers in three channels and colours in four.
 pub(crate) async fn tinted() -> Made {
     let positions = [0.0, 0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 9.0, 0.0];
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.link_width = 3;
-    geometry.links = vec![0, 1, 2];
+    let mut geometry =
+        Geometry::builder(NumericColumn::float32(3, positions)).links(3, vec![0, 1, 2]);
     let mut tint = NumericColumn::new(Kind::UInt8, 4);
     tint.bytes = [[255, 0, 0, 255]; 3].concat();
     geometry.vertex = vec![
@@ -178,13 +178,13 @@ pub(crate) async fn ring() -> Made {
 /// The same ring with every third face wound in the other direction.
 pub(crate) async fn rewound_ring() -> Made {
     let mut geometry = ring_geometry();
-    for face in geometry.links.chunks_exact_mut(3).step_by(3) {
+    for face in geometry.links.ends.chunks_exact_mut(3).step_by(3) {
         face.reverse();
     }
     made(GeometryKind::Mesh, geometry).await
 }
 
-fn ring_geometry() -> Geometry {
+fn ring_geometry() -> GeometryBuilder {
     let (around, across) = (72_u16, 30_u16);
     let (mut positions, mut height, mut links) = (Vec::new(), Vec::new(), Vec::new());
     for (i, u) in (0_i64..).zip(steps(around)) {
@@ -207,18 +207,16 @@ fn ring_geometry() -> Geometry {
             ]);
         }
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.link_width = 3;
-    geometry.links = links;
-    geometry.vertex = vec![numbers("height", height)];
-    geometry
+    Geometry::builder(NumericColumn::float32(3, positions))
+        .links(3, links)
+        .vertex(vec![numbers("height", height)])
 }
 
 /// Points along an axis with a number of type float64.
 pub(crate) async fn precise(values: Vec<f64>) -> Made {
     let at = (0_u16..).zip(&values);
     let at = at.flat_map(|(at, _)| [f64::from(at), 0.0, 0.0]);
-    let mut geometry = Geometry::new(NumericColumn::float64(3, at));
+    let mut geometry = Geometry::builder(NumericColumn::float64(3, at));
     let values = ColumnValues::Numeric(NumericColumn::float64(1, values));
     geometry.vertex = vec![Column::new("value", values)];
     made(GeometryKind::Points, geometry).await
@@ -226,11 +224,12 @@ pub(crate) async fn precise(values: Vec<f64>) -> Made {
 
 /// Paths with these vertices.
 pub(crate) async fn lines(paths: &[&[[f32; 3]]]) -> Made {
-    let mut geometry = Geometry::new(NumericColumn::float32(3, paths.concat().into_flattened()));
+    let mut geometry =
+        Geometry::builder(NumericColumn::float32(3, paths.concat().into_flattened()));
     let mut offsets = vec![0];
     for path in paths {
         offsets.push(offsets[offsets.len() - 1] + u64::try_from(path.len()).unwrap());
     }
-    geometry.part_offsets = Some(offsets);
+    geometry = geometry.paths(offsets, None);
     made(GeometryKind::Streamlines, geometry).await
 }

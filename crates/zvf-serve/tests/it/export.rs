@@ -9,7 +9,10 @@ use std::{
     thread,
 };
 
-use zvf::{Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds, StateError};
+use zvf::{
+    Dataset, Editor, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds, StateError,
+    VertexOwners,
+};
 use zvf_precomputed::{AnnotationInfo, ShardFile};
 use zvf_serve::{
     ExportError, ExportOptions, ExportTarget, LayerError, LayerKind, MeshFormat, export,
@@ -193,9 +196,9 @@ fn export_of_changing(
     let is_committed = AtomicBool::new(false);
     let commit = || {
         let mut more = trees(5, 30);
-        more.object_ids = Some((0..150).map(|at| 1000 + at / 30).collect());
+        more.owners = VertexOwners::Vertices((0..150).map(|at| 1000 + at / 30).collect());
         let editor = block_on(Editor::open(address)).unwrap();
-        block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+        block_on(editor.append(&more.build().unwrap(), OutOfBounds::Expand)).unwrap();
     };
     let report = |_, total| {
         // A group of the objects is read next.
@@ -246,7 +249,7 @@ fn an_export_of_a_store_that_changes_is_not_published() {
 fn cases(stores: &TestStores) -> Vec<(String, ExportOptions)> {
     let files = ExportOptions::new;
     let shards = || ExportOptions::new().sharded(true);
-    let create = |name: &str, kind, geometry: &Geometry| stores.create(name, kind, geometry);
+    let create = |name: &str, kind, geometry: &GeometryBuilder| stores.create(name, kind, geometry);
     let tracts = create(
         "tracts.zv",
         GeometryKind::Streamlines,
@@ -401,8 +404,8 @@ fn damaged_and_stale_remainders_are_not_used() {
     assert!(interrupt(&address, &target, &options, 3));
     let editor = block_on(Editor::open(address.as_str())).unwrap();
     let mut more = paths(10, 9);
-    more.part_objects = Some((1000..1010).collect());
-    block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+    *more.owners.ids_mut().unwrap() = (1000..1010).collect();
+    block_on(editor.append(&more.build().unwrap(), OutOfBounds::Expand)).unwrap();
     run(&address, &target, &options).unwrap();
     let fresh = stores.folder.path().join("fresh");
     run(&address, &fresh.as_path().into(), &options).unwrap();

@@ -13,8 +13,8 @@ use std::{
 };
 
 use zvf::{
-    AutoLevels, Dataset, Editor, Geometry, GeometryKind, OpenOptions, OutOfBounds, PyramidOptions,
-    TaskPlanError, TaskPlanOptions, TaskStatus, build_pyramid,
+    AutoLevels, Dataset, Editor, GeometryBuilder, GeometryKind, OpenOptions, OutOfBounds,
+    PyramidOptions, TaskPlanError, TaskPlanOptions, TaskStatus, build_pyramid,
 };
 use zvf_serve::{
     ExportError, ExportOptions, ExportPlan, ExportReport, ExportTarget, ExportWork, LayerKind,
@@ -182,11 +182,11 @@ fn check_tasks(
 }
 
 /// Checks the exports of a store as files, as shards, and as many shards.
-fn check(kind: GeometryKind, geometry: &Geometry) {
+fn check(kind: GeometryKind, geometry: &GeometryBuilder) {
     check_with(kind, geometry, 0, &[MeshFormat::Draco]);
 }
 
-fn check_with(kind: GeometryKind, geometry: &Geometry, levels: u32, formats: &[MeshFormat]) {
+fn check_with(kind: GeometryKind, geometry: &GeometryBuilder, levels: u32, formats: &[MeshFormat]) {
     let stores = TestStores::new();
     let address = stores.create("a.zv", kind, geometry);
     if levels > 0 {
@@ -283,8 +283,8 @@ fn a_changed_store_needs_another_plan() {
     let append = |first: i64| {
         let editor = block_on(Editor::open(address.as_str())).unwrap();
         let mut more = paths(10, 9);
-        more.part_objects = Some((first..first + 10).collect());
-        block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+        *more.owners.ids_mut().unwrap() = (first..first + 10).collect();
+        block_on(editor.append(&more.build().unwrap(), OutOfBounds::Expand)).unwrap();
     };
     for ((target, folder), number) in targets.into_iter().zip(1..) {
         let restart = TaskPlanOptions::new().tasks(2);

@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use zvf::{
-    AxisSpec, Column, CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn,
-    OpenOptions,
+    AxisSpec, Column, CreateOptions, Dataset, Design, Geometry, GeometryBuilder, GeometryKind,
+    NumericColumn, OpenOptions, VertexOwners,
 };
 use zvf_precomputed::{
     AnnotationInfo, AnnotationList, Dimension, PropertyType, PropertyValue, RecordLayout,
@@ -26,10 +26,16 @@ use crate::{
 const LARGE: i64 = 720_575_940_621_234_567;
 
 /// Creates a store of a design and returns its address.
-fn create(stores: &TestStores, geometry: &Geometry, design: Design) -> String {
+fn create(stores: &TestStores, geometry: &GeometryBuilder, design: Design) -> String {
     let address = stores.address("a.zv");
     let options = CreateOptions::default();
-    block_on(zvf::create(address.as_str(), geometry, design, &options)).unwrap();
+    block_on(zvf::create(
+        address.as_str(),
+        geometry.clone().build().unwrap(),
+        design,
+        &options,
+    ))
+    .unwrap();
     address
 }
 
@@ -55,7 +61,7 @@ fn paths_of_every_object_are_served() {
     let stores = TestStores::new();
     let objects = [5, 17, (1 << 40) - 1, 1 << 40, LARGE, 1 << 62];
     let mut geometry = paths(6, 9);
-    geometry.part_objects = Some(objects.to_vec());
+    *geometry.owners.ids_mut().unwrap() = objects.to_vec();
     let address = stores.create("a.zv", GeometryKind::Polylines, &geometry);
     // An index of all cells, and none: cells are read by their boxes.
     for bytes in [1 << 20, 0] {
@@ -84,7 +90,7 @@ fn paths_of_every_object_are_served() {
 fn beyond(
     stores: &TestStores,
     kind: GeometryKind,
-    mut geometry: Geometry,
+    mut geometry: GeometryBuilder,
     vertex: usize,
 ) -> String {
     let positions: Vec<f32> = geometry.positions.to_vec().unwrap();
@@ -98,9 +104,9 @@ fn beyond(
 #[test]
 fn what_a_server_leaves_out_is_noted() {
     let mut short = paths(4, 5);
-    short.part_offsets = Some(vec![0, 1, 10, 15, 20]);
+    short = short.paths(vec![0, 1, 10, 15, 20], None);
     let mut mesh = surface(3);
-    mesh.object_ids = Some(vec![4; 9]);
+    mesh.owners = VertexOwners::Vertices(vec![4; 9]);
     let cases = [
         (
             GeometryKind::Polylines,
@@ -153,7 +159,7 @@ fn what_a_server_leaves_out_is_noted() {
 fn missing_values_differ_from_all_others() {
     let stores = TestStores::new();
     let mut geometry = paths(3, 4);
-    geometry.part_objects = Some(vec![1, 2, 3]);
+    *geometry.owners.ids_mut().unwrap() = vec![1, 2, 3];
     geometry.objects = Some(vec![1, 3]);
     geometry.object = vec![
         Column::new("count", NumericColumn::from_values(1, [40_i32, 70])),
@@ -373,7 +379,7 @@ fn layers_without_content_are_noted() {
     );
 
     let stores = TestStores::new();
-    let graph = Geometry::new(NumericColumn::float32(2, [0.0, 0.0, 1.0, 1.0]));
+    let graph = Geometry::builder(NumericColumn::float32(2, [0.0, 0.0, 1.0, 1.0]));
     let graph = create(&stores, &graph, Design::new(GeometryKind::Graphs));
     let options = ExportOptions::new();
     let target = ExportTarget::from(stores.folder.path().join("planned"));

@@ -8,8 +8,8 @@ use std::{
 };
 
 use zvf::{
-    AutoLevels, Column, ColumnValues, Dataset, Editor, Geometry, GeometryKind, NumericColumn,
-    OpenOptions, OutOfBounds, PyramidOptions, Query, build_pyramid,
+    AutoLevels, Column, ColumnValues, Dataset, Editor, Geometry, GeometryBuilder, GeometryKind,
+    NumericColumn, OpenOptions, OutOfBounds, PyramidOptions, Query, VertexOwners, build_pyramid,
 };
 use zvf_model::level::LevelId;
 use zvf_precomputed::{
@@ -410,8 +410,8 @@ fn objects_beyond_the_memory_that_cannot_be_divided_are_refused() {
     let mut positions: Vec<f32> = geometry.positions.to_vec().unwrap();
     positions.extend([1e7, 0.0, 0.0, 1e7, 1e7, 0.0, 0.0, 1e7, 1e7]);
     geometry.positions = NumericColumn::float32(3, positions);
-    geometry.links = geometry.links.repeat(60_000);
-    geometry.links.extend([16, 17, 18]);
+    geometry.links.ends = geometry.links.ends.repeat(60_000);
+    geometry.links.ends.extend([16, 17, 18]);
     let address = stores.create("a.zv", GeometryKind::Mesh, &geometry);
     let server = TestServer::start(&[("a", &address)], ServeOptions::new().encoding(1000));
     let refused = server.send("GET", "/a/meshes/0.index", &[]);
@@ -496,7 +496,7 @@ fn paths_with_absent_member(stores: &TestStores) -> String {
     let mut geometry = paths(30, 9);
     geometry.groups = [(0, vec![0, 1, 29]), (1, vec![2, 3])].into();
     let address = stores.create("a.zv", GeometryKind::Streamlines, &geometry);
-    let objects = geometry.part_objects.as_mut().unwrap();
+    let objects = geometry.owners.ids_mut().unwrap();
     objects[29] = 999;
     geometry.groups.insert(0, vec![0, 1, 999]);
     let other = stores.create("other.zv", GeometryKind::Streamlines, &geometry);
@@ -556,7 +556,7 @@ fn groups_with_damaged_members_are_refused() {
 }
 
 /// Exports a store and compares the files of layers with the responses of a server.
-fn check_files(kind: GeometryKind, geometry: &Geometry, files: &[&str]) {
+fn check_files(kind: GeometryKind, geometry: &GeometryBuilder, files: &[&str]) {
     let stores = TestStores::new();
     let address = stores.create("a.zv", kind, geometry);
     let dataset = block_on(Dataset::open(address.as_str())).unwrap();
@@ -604,7 +604,7 @@ fn meshes_are_those_of_an_export() {
         &geometry,
         &["meshes/info", "meshes/0", "meshes/0.index"],
     );
-    geometry.object_ids = Some(vec![7; 400]);
+    geometry.owners = VertexOwners::Vertices(vec![7; 400]);
     check_files(
         GeometryKind::Mesh,
         &geometry,
@@ -615,7 +615,7 @@ fn meshes_are_those_of_an_export() {
 /// Creates a store of a surface with coarser levels, in two objects.
 fn surface_with_levels(stores: &TestStores) -> String {
     let mut geometry = surface(200);
-    geometry.object_ids = Some(vec![7; 40_000]);
+    geometry.owners = VertexOwners::Vertices(vec![7; 40_000]);
     let small = surface(4);
     let offset = i64::try_from(geometry.positions.len()).unwrap();
     let positions: Vec<f32> = [&geometry, &small]
@@ -625,8 +625,9 @@ fn surface_with_levels(stores: &TestStores) -> String {
     geometry.positions = NumericColumn::float32(3, positions);
     geometry
         .links
-        .extend(small.links.iter().map(|row| row + offset));
-    geometry.object_ids.as_mut().unwrap().extend([8; 16]);
+        .ends
+        .extend(small.links.ends.iter().map(|row| row + offset));
+    geometry.owners.ids_mut().unwrap().extend([8; 16]);
     let address = stores.create("a.zv", GeometryKind::Mesh, &geometry);
     let mut levels = AutoLevels::default();
     levels.levels = Some(2);
@@ -757,8 +758,8 @@ fn shards_have_fragments_before_their_manifest() {
 fn objects_without_triangles_are_left_out_of_meshes() {
     let stores = TestStores::new();
     let mut geometry = surface(4);
-    geometry.object_ids = Some([vec![1; 8], vec![2; 8]].concat());
-    geometry.links.truncate(3);
+    geometry.owners = VertexOwners::Vertices([vec![1; 8], vec![2; 8]].concat());
+    geometry.links.ends.truncate(3);
     let address = stores.create("a.zv", GeometryKind::Mesh, &geometry);
     let dataset = block_on(Dataset::open(address.as_str())).unwrap();
     let out = stores.folder.path().join("out");
@@ -801,8 +802,8 @@ fn a_change_is_shown_although_clients_disconnect() {
     let before = server.get(info);
     let editor = block_on(Editor::open(address.as_str())).unwrap();
     let mut more = points(3000);
-    more.object_ids = Some((0..3000).map(|at| 100 + at / 50).collect());
-    block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+    more.owners = VertexOwners::Vertices((0..3000).map(|at| 100 + at / 50).collect());
+    block_on(editor.append(&more.build().unwrap(), OutOfBounds::Expand)).unwrap();
     // A look at the head takes 100 ms, and planning at least 400 ms.
     let shown = (0..100).find_map(|_| {
         std::thread::sleep(Duration::from_millis(200));
@@ -826,8 +827,8 @@ fn a_change_of_the_store_changes_the_responses() {
 
     let editor = block_on(Editor::open(address.as_str())).unwrap();
     let mut more = points(300);
-    more.object_ids = Some((0..300).map(|at| 100 + at / 50).collect());
-    block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+    more.owners = VertexOwners::Vertices((0..300).map(|at| 100 + at / 50).collect());
+    block_on(editor.append(&more.build().unwrap(), OutOfBounds::Expand)).unwrap();
     std::thread::sleep(Duration::from_millis(1100));
     let after = server.send("GET", cell, &[("If-None-Match", &tag)]);
     assert_eq!(after.status, 200);
@@ -845,10 +846,13 @@ fn a_change_of_the_store_changes_the_state_of_the_viewer() {
     let state = "/state.json";
     let before = server.get(state);
     let editor = block_on(Editor::open(address.as_str())).unwrap();
-    let mut more = Geometry::new(NumericColumn::float32(3, [4000.0; 30]));
-    more.object_ids = Some(vec![100; 10]);
-    more.vertex = vec![Column::new("depth", NumericColumn::float32(1, [1.0; 10]))];
-    block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+    let more = Geometry::builder(NumericColumn::float32(3, [4000.0; 30]))
+        .object_ids(vec![100; 10])
+        .vertex(vec![Column::new(
+            "depth",
+            NumericColumn::float32(1, [1.0; 10]),
+        )]);
+    block_on(editor.append(&more.build().unwrap(), OutOfBounds::Expand)).unwrap();
     std::thread::sleep(Duration::from_millis(1100));
     assert_ne!(server.get(state), before);
 }

@@ -25,11 +25,17 @@ use crate::{
 fn create(stores: &TestStores, is_sealed: bool) -> String {
     let address = stores.address("a.zv");
     let positions = (0..600_u16).map(|at| f32::from(at / 300 * 50 + at % 20));
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.object_ids = Some((0..200).map(|at| at / 100).collect());
+    let geometry = Geometry::builder(NumericColumn::float32(3, positions))
+        .object_ids((0..200).map(|at| at / 100).collect());
     let design = Design::new(GeometryKind::Points).chunk_shape([25.0; 3]);
     let options = CreateOptions::default().seal(is_sealed);
-    block_on(zvf::create(address.as_str(), &geometry, design, &options)).unwrap();
+    block_on(zvf::create(
+        address.as_str(),
+        &geometry.build().unwrap(),
+        design,
+        &options,
+    ))
+    .unwrap();
     address
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use zvf::{
-    Column, ColumnValues, Geometry, GeometryKind, GeometrySource, LinkNumbering, NumericColumn,
+    Column, ColumnValues, Geometry, GeometryKind, GeometrySource, LinkNumbering, VertexOwners,
 };
 
 use super::{ends, ids, member_spans, read_tables};
@@ -154,21 +154,22 @@ impl NpzStream {
         let mut small = read_tables(input, options, is_large, columns)?;
         let mut renaming = Renaming::new(&options.renames);
         renaming.apply(&mut small);
-        for (name, _) in &mut vertex {
-            let new = renaming.name("vertex", name);
-            small.description.rename_attribute("vertex", name, &new);
-            *name = new;
-        }
-        for (name, _) in &mut link {
-            let new = renaming.name("link", name);
-            small.description.rename_attribute("link", name, &new);
-            *name = new;
+        for (scope, members) in [("vertex", &mut vertex), ("link", &mut link)] {
+            for (name, _) in members {
+                let new = renaming.name(scope, name);
+                small.description.rename_attribute(scope, name, &new);
+                *name = new;
+            }
         }
         renaming.finish(path)?;
-        let small = arrays::assemble(small, options)?;
-        let description = small.description;
-        let mut tables = small.geometry;
-        let offsets = tables.part_offsets.take();
+        let mut small = arrays::assemble(small, options)?;
+        let Ok(tables) = small.geometry.take_tables().build() else {
+            return Ok(Err(WholeFile::Inconsistent));
+        };
+        let (offsets, paths) = match small.geometry.owners {
+            VertexOwners::Paths { offsets, objects } => (Some(offsets), objects),
+            VertexOwners::Unnamed | VertexOwners::Vertices(_) => (None, None),
+        };
         if let Some(offsets) = &offsets {
             let ascends = offsets.is_sorted();
             let ends = (offsets.first(), offsets.last()) == (Some(&0), Some(&len_u64(rows)));
@@ -177,7 +178,6 @@ impl NpzStream {
                 return Ok(Err(WholeFile::Inconsistent));
             }
         }
-        let paths = tables.part_objects.take();
         let mut seen = HashSet::new();
         if paths.iter().flatten().any(|id| !seen.insert(*id)) {
             // Parts of one object are separated in the whole.
@@ -193,7 +193,7 @@ impl NpzStream {
             links,
             link,
             tables,
-            description,
+            description: small.description,
             next: 0,
             next_link: 0,
         }))
@@ -238,19 +238,16 @@ impl NpzStream {
             return Ok(None);
         }
         let rows = end.saturating_sub(first);
-        let mut geometry = self.tables();
-        geometry.objects = None;
-        geometry.object.clear();
-        geometry.groups.clear();
-        geometry.group.clear();
-        geometry.link_width = member.header.shape.get(1).copied().unwrap_or(0);
-        geometry.links = ends(&self.path, self.read(member, first, rows)?)?;
+        let none = self.tables.positions();
+        let width = member.header.shape.get(1).copied().unwrap_or(0);
+        let ends = ends(&self.path, self.read(member, first, rows)?)?;
+        let mut geometry = Geometry::builder(none.clone()).links(width, ends);
         for (name, member) in &self.link {
             let values = self.read(member, first, rows)?;
             geometry.link.push(Column::new(name.clone(), values));
         }
         self.next_link = end;
-        Ok(Some(geometry))
+        Ok(Some(geometry.build()?))
     }
 
     fn read(
@@ -346,7 +343,7 @@ impl GeometrySource for NpzStream {
         let ColumnValues::Numeric(positions) = self.read(&self.positions, first, rows)? else {
             return Err("positions are text".into());
         };
-        let mut geometry = Geometry::new(positions);
+        let mut geometry = Geometry::builder(positions);
         for (name, member) in &self.vertex {
             let values = match self.read(member, first, rows)? {
                 // Empty text is a missing value.
@@ -367,7 +364,7 @@ impl GeometrySource for NpzStream {
         }
         if let Some(member) = &self.objects {
             let values = self.read(member, first, rows)?;
-            geometry.object_ids = Some(ids(&self.path, "object_ids", values)?);
+            geometry.owners = VertexOwners::Vertices(ids(&self.path, "object_ids", values)?);
         }
         match parts {
             None => self.next = end,
@@ -379,13 +376,15 @@ impl GeometrySource for NpzStream {
                     .skip(parts.start)
                     .take(parts.len().saturating_add(1));
                 let start = len_u64(first);
-                geometry.part_offsets = Some(own.map(|at| at.saturating_sub(start)).collect());
                 let ids = self.paths.as_ref().and_then(|ids| ids.get(parts.clone()));
-                geometry.part_objects = ids.map(<[i64]>::to_vec);
+                geometry.owners = VertexOwners::Paths {
+                    offsets: own.map(|at| at.saturating_sub(start)).collect(),
+                    objects: ids.map(<[i64]>::to_vec),
+                };
                 self.next = parts.end;
             }
         }
-        Ok(Some(geometry))
+        Ok(Some(geometry.build()?))
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -398,14 +397,11 @@ impl GeometrySource for NpzStream {
         LinkNumbering::Input
     }
 
-    fn tables(&self) -> Geometry {
-        Geometry {
-            positions: NumericColumn::new(self.tables.positions.kind, self.tables.positions.width),
-            vertex: Vec::new(),
-            ..self.tables.clone()
-        }
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(self.tables.clone())
     }
 }
+
 fn is_of_links(label: &str) -> bool {
     label == "links" || label.starts_with("link.")
 }

@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, Scope, numeric::Kind};
+use zvf::{
+    AxisSpec, Column, Design, Geometry, GeometryBuilder, LinkEnds, NumericColumn, Scope,
+    VertexOwners, numeric::Kind,
+};
 use zvf_model::layout::FRAGMENT_OWNERS;
 
 use super::{
@@ -28,7 +31,7 @@ pub(crate) struct InterchangeArrays {
     pub(crate) object_ids: Option<Vec<i64>>,
     pub(crate) part_offsets: Option<Vec<u64>>,
     pub(crate) part_objects: Option<Vec<i64>>,
-    pub(crate) links: Option<InputLinks>,
+    pub(crate) links: Option<LinkEnds>,
     pub(crate) objects: Option<Vec<i64>>,
     pub(crate) vertex: Vec<NamedColumn>,
     pub(crate) link: Vec<NamedColumn>,
@@ -38,13 +41,6 @@ pub(crate) struct InterchangeArrays {
     pub(crate) groups: Vec<InputGroup>,
     pub(crate) group: Vec<NamedColumn>,
     pub(crate) description: StoreDescription,
-}
-
-/// Links with a fixed number of ends.
-#[derive(Debug)]
-pub(crate) struct InputLinks {
-    pub(crate) width: usize,
-    pub(crate) ends: Vec<i64>,
 }
 
 /// Members of a group, which the file identifies by number or by name.
@@ -101,14 +97,12 @@ impl InterchangeArrays {
     }
 }
 
-impl InputLinks {
-    /// Takes one link from each row of `column`.
-    pub(crate) fn from_column(column: &FileColumn) -> Result<Self, FileError> {
-        Ok(Self {
-            width: column.numbers()?.row_len(),
-            ends: column.integers()?,
-        })
-    }
+/// Takes one link from each row of `column`.
+pub(crate) fn links_of_column(column: &FileColumn) -> Result<LinkEnds, FileError> {
+    Ok(LinkEnds {
+        width: column.numbers()?.row_len(),
+        ends: column.integers()?,
+    })
 }
 
 /// Exclusive upper bound on the numbers given to named groups: group attributes have one row per
@@ -134,17 +128,24 @@ pub(crate) fn assemble(
         }
         (None, _) => None,
     };
-    let mut geometry = Geometry::new(arrays.positions);
-    geometry.part_offsets = arrays.part_offsets;
-    geometry.part_objects = arrays.part_objects;
-    geometry.object_ids = arrays.object_ids;
-    if options.kind.is_paths() && geometry.part_offsets.is_none() {
-        notes.extend(paths_of_object_runs(&mut geometry));
-    }
-    if let Some(links) = arrays.links {
-        geometry.link_width = links.width;
-        geometry.links = links.ends;
-    }
+    let mut geometry = Geometry::builder(arrays.positions);
+    geometry.owners = match (
+        options.kind.is_paths(),
+        arrays.part_offsets,
+        arrays.object_ids,
+    ) {
+        (true, None, Some(ids)) => {
+            let (paths, note) = paths_of_object_runs(&ids);
+            notes.extend(note);
+            paths
+        }
+        (_, offsets, ids) => {
+            VertexOwners::of_columns(options.kind, offsets, arrays.part_objects, ids).map_err(
+                |error| FileFault::Geometry(Box::new(error)).of(first_file(&arrays.files)),
+            )?
+        }
+    };
+    geometry.links = arrays.links.unwrap_or_default();
     geometry.objects = arrays.objects;
     geometry.vertex = attributes(arrays.vertex);
     geometry.link = attributes(arrays.link);
@@ -152,7 +153,7 @@ pub(crate) fn assemble(
     geometry.group = attributes(arrays.group);
     let mut description = arrays.description;
     let mut of_fragments = arrays.fragment;
-    let has_objects = geometry.object_ids.is_some() || geometry.part_objects.is_some();
+    let has_objects = geometry.owners.ids().is_some();
     let count = of_fragments.len();
     of_fragments.retain(|(name, _)| !has_objects || name != FRAGMENT_OWNERS);
     if of_fragments.len() < count {
@@ -207,10 +208,9 @@ fn attributes(columns: Vec<NamedColumn>) -> Vec<Column> {
     columns.into_iter().map(attribute).collect()
 }
 
-/// Makes a path of each run of vertices that belong to one object. Returns a note if an object has
-/// several runs, which may be a mistake.
-fn paths_of_object_runs(geometry: &mut Geometry) -> Option<String> {
-    let ids = geometry.object_ids.take()?;
+/// Makes a path of each run of vertices that belong to one object. Also returns a note if an object
+/// has several runs, which may be a mistake.
+fn paths_of_object_runs(ids: &[i64]) -> (VertexOwners, Option<String>) {
     let mut seen = HashSet::new();
     let mut again = None;
     let mut offsets = vec![0];
@@ -222,28 +222,26 @@ fn paths_of_object_runs(geometry: &mut Geometry) -> Option<String> {
         end += len_u64(run.len());
         offsets.push(end);
     }
-    geometry.part_offsets = Some(offsets);
-    geometry.part_objects = Some(objects);
-    again.map(|id| {
+    let objects = Some(objects);
+    let note = again.map(|id| {
         format!(
             "the rows of object {id}, and perhaps of others, are not consecutive, so each run of rows is a path; sort the rows by object_id if an object is one path"
         )
-    })
+    });
+    (VertexOwners::Paths { offsets, objects }, note)
 }
 
 /// Returns the object of each vertex; empty if the geometry has no objects.
-fn vertex_owners(geometry: &Geometry) -> Vec<i64> {
-    if let Some(ids) = &geometry.object_ids {
-        return ids.clone();
-    }
-    let Some(offsets) = &geometry.part_offsets else {
-        return Vec::new();
+fn vertex_owners(geometry: &GeometryBuilder) -> Vec<i64> {
+    let (offsets, given) = match &geometry.owners {
+        VertexOwners::Unnamed => return Vec::new(),
+        VertexOwners::Vertices(ids) => return ids.clone(),
+        VertexOwners::Paths { offsets, objects } => (offsets, objects),
     };
     let max = geometry.vertices();
     let mut owners = Vec::with_capacity(max);
     let spans = offsets.iter().zip(offsets.iter().skip(1));
     for (part, (start, end)) in spans.enumerate() {
-        let given = geometry.part_objects.as_ref();
         let object = match given {
             Some(objects) => objects.get(part).copied(),
             None => i64::try_from(part).ok(),
@@ -264,7 +262,7 @@ fn vertex_owners(geometry: &Geometry) -> Vec<i64> {
 fn fragments(
     columns: Vec<NamedColumn>,
     by_fragment: bool,
-    geometry: &mut Geometry,
+    geometry: &mut GeometryBuilder,
 ) -> Result<Vec<String>, FileError> {
     let mut notes = Vec::new();
     if columns.is_empty() {
@@ -273,7 +271,7 @@ fn fragments(
     let owners = vertex_owners(geometry);
     let objects = match geometry.objects.clone() {
         Some(objects) => objects,
-        None if geometry.object_ids.is_some() => {
+        None if matches!(geometry.owners, VertexOwners::Vertices(_)) => {
             let objects: BTreeSet<i64> = owners.iter().copied().collect();
             objects.into_iter().collect()
         }
@@ -345,7 +343,7 @@ fn rows_per_object(column: &Column, owners: &[i64], objects: &[i64]) -> Option<C
 /// Adds groups to the geometry and returns the names of the named ones.
 fn groups(
     groups: Vec<InputGroup>,
-    geometry: &mut Geometry,
+    geometry: &mut GeometryBuilder,
 ) -> Result<BTreeMap<u32, String>, FileError> {
     let mut named = Vec::new();
     for group in groups {
@@ -405,7 +403,11 @@ impl GeometryInput {
     /// Returns [`FileFault::ObjectIds`] if no ids are left.
     pub fn separate_parts(&mut self) -> Result<(), FileError> {
         let geometry = &mut self.geometry;
-        let Some(parts) = &mut geometry.part_objects else {
+        let VertexOwners::Paths {
+            objects: Some(parts),
+            ..
+        } = &mut geometry.owners
+        else {
             return Ok(());
         };
         let mut seen = BTreeSet::new();
@@ -419,9 +421,9 @@ impl GeometryInput {
         let mut next = largest.max(0);
         let mut seen = BTreeSet::new();
         for part in parts.iter_mut().filter(|id| !seen.insert(**id)) {
-            next = next.checked_add(1).ok_or_else(|| {
-                FileFault::ObjectIds.of(self.files.first().map_or(Path::new(""), PathBuf::as_path))
-            })?;
+            next = next
+                .checked_add(1)
+                .ok_or_else(|| FileFault::ObjectIds.of(first_file(&self.files)))?;
             sources.push((next, *part));
             *part = next;
         }
@@ -474,6 +476,10 @@ impl GeometryInput {
         ));
         Ok(())
     }
+}
+
+fn first_file(files: &[PathBuf]) -> &Path {
+    files.first().map_or(Path::new(""), PathBuf::as_path)
 }
 
 impl InputGroup {

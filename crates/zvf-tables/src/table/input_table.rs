@@ -6,7 +6,7 @@ use zvf::{ColumnValues, NumericColumn, Scope};
 
 use super::{
     ColumnError, GeometryReadOptions, StoreDescription,
-    arrays::{InputGroup, InputLinks, InterchangeArrays},
+    arrays::{InputGroup, InterchangeArrays, links_of_column},
     column::{FileColumn, join_channels},
 };
 use crate::{AttributeRename, display::len_u64};
@@ -190,7 +190,7 @@ pub(crate) fn add_links(
     let ends = table
         .take("links")
         .ok_or_else(|| FileFault::NoEnds(columns).of(&table.file))?;
-    arrays.links = Some(InputLinks::from_column(&ends)?);
+    arrays.links = Some(links_of_column(&ends)?);
     for column in table.columns {
         let name = scoped(&column, "link")?;
         arrays.link.push(column.named(&name));
@@ -276,7 +276,7 @@ fn check_scope(column: &FileColumn, scope: &str) -> Result<(), FileError> {
         Some(Scope::Link) => "NAME.links",
         Some(Scope::Object) => "NAME.objects",
         Some(Scope::Group) => "NAME.groups",
-        Some(_) => "that of the vertices",
+        Some(Scope::Vertex | Scope::Fragment) => "that of the vertices",
         None => return Ok(()),
     };
     Err(column.error(ColumnError::Elsewhere(table)))

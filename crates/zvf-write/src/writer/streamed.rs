@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use zvf_model::{column::ColumnValues, fetch::BoxFuture};
+use zvf_model::{column::ColumnValues, fetch::BoxFuture, scope::Scope};
 
 use bytes::Bytes;
 use zvf_build::{
@@ -58,7 +58,11 @@ pub trait GeometrySource: Send {
     ///
     /// Numeric attributes of the objects of paths may come with the batches instead, one row for
     /// each path, and are then not held in memory. The tables describe no objects in this case.
-    fn tables(&self) -> Geometry;
+    ///
+    /// # Errors
+    ///
+    /// An error when the tables do not fit together.
+    fn tables(&self) -> Result<Geometry, Box<dyn StdError + Send + Sync>>;
 
     /// Returns the origin of the vertex numbers in links. The vertices and links of a tree are in
     /// one batch in either case.
@@ -116,8 +120,8 @@ const WORKING_MEMORY: u64 = 256 << 20;
 ///         Ok(())
 ///     }
 ///
-///     fn tables(&self) -> Geometry {
-///         Geometry::new(NumericColumn::float32(3, []))
+///     fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+///         Ok(Geometry::new(NumericColumn::float32(3, [])))
 ///     }
 /// }
 ///
@@ -171,7 +175,7 @@ fn create_streamed<'a>(
             Some(runner) => parts.max(runner.at_once().saturating_mul(4)),
             None => parts,
         };
-        let tables = source.tables();
+        let tables = source.tables().map_err(Failure::of_source)?;
         let Survey {
             outline,
             batch,
@@ -244,19 +248,19 @@ impl Survey {
                        from whole geometry",
             }));
         }
-        let tables = source.tables();
+        let tables = source.tables().map_err(Failure::of_source)?;
         check_tables(&design, &tables)?;
         let mut survey = GeometrySurvey::new(design, has_tables(&tables))?;
         // The first batch determines the size of a vertex.
         let mut batch = 1 << 16;
-        let mut next = source.next(batch).map_err(Failure::Source)?;
+        let mut next = source.next(batch).map_err(Failure::of_source)?;
         while let Some(geometry) = next {
             batch = clamp_rows(memory / COPIES / row_size(&geometry) as u64);
             let (added, read) = rayon::join(|| survey.add(&geometry), || source.next(batch));
             added?;
-            next = read.map_err(Failure::Source)?;
+            next = read.map_err(Failure::of_source)?;
         }
-        source.rewind().map_err(Failure::Source)?;
+        source.rewind().map_err(Failure::of_source)?;
         let vertices = survey.stored_vertices();
         let sample = survey.sample().cloned();
         let outline = survey.outline()?;
@@ -284,7 +288,7 @@ impl Survey {
 
 /// Returns an error for tables that parts cannot store.
 fn check_tables(design: &Design, tables: &Geometry) -> Result<(), BuildError> {
-    if tables.fragment.is_empty() {
+    if tables.columns(Scope::Fragment).is_empty() {
         Ok(())
     } else {
         Err(BuildError::Unsupported {
@@ -296,21 +300,25 @@ fn check_tables(design: &Design, tables: &Geometry) -> Result<(), BuildError> {
 
 /// Returns whether tables describe objects or groups.
 fn has_tables(tables: &Geometry) -> bool {
-    tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty()
+    tables.objects().is_some()
+        || !tables.columns(Scope::Object).is_empty()
+        || !tables.groups().is_empty()
 }
 
 /// Returns the approximate size of a vertex in memory.
 fn row_size(geometry: &Geometry) -> usize {
-    let attributes = geometry
-        .vertex
-        .iter()
-        .map(|attribute| match &attribute.values {
-            ColumnValues::Numeric(numbers) => numbers.row_size(),
-            ColumnValues::Dictionary { .. } => 48,
-        });
+    let attributes =
+        geometry
+            .columns(Scope::Vertex)
+            .iter()
+            .map(|attribute| match &attribute.values {
+                ColumnValues::Numeric(numbers) => numbers.row_size(),
+                ColumnValues::Dictionary { .. } => 48,
+            });
     // The size of the links is spread over the vertices, or over the links if there are more links.
-    let links = geometry.links.len() * 8 / geometry.vertices().max(geometry.link_count()).max(1);
-    geometry.positions.row_size() + attributes.sum::<usize>() + links + 8
+    let links = geometry.links();
+    let link_bytes = links.ends.len() * 8 / geometry.vertices().max(links.len()).max(1);
+    geometry.positions().row_size() + attributes.sum::<usize>() + link_bytes + 8
 }
 
 fn memory(options: &CreateOptions) -> u64 {
@@ -331,7 +339,7 @@ fn split(
     scratch: &Path,
     records: Option<&Path>,
 ) -> Result<(), Failure> {
-    let mut next = source.next(batch).map_err(Failure::Source)?;
+    let mut next = source.next(batch).map_err(Failure::of_source)?;
     while let Some(geometry) = next {
         // The next batch is read while this one is split and written.
         let (split, read) = rayon::join(
@@ -344,7 +352,7 @@ fn split(
             || source.next(batch),
         );
         split?;
-        next = read.map_err(Failure::Source)?;
+        next = read.map_err(Failure::of_source)?;
         if let Some(records) = records {
             append(records, &splitter.take_paths())?;
         }

@@ -20,8 +20,8 @@ fn written() -> Files {
     let rows: Vec<[f32; 2]> = (0..40_u8)
         .map(|row| [f32::from(row), f32::from(row % 7)])
         .collect();
-    let mut geometry = Geometry::new(NumericColumn::from(rows));
-    geometry.object_ids = Some((0..40).map(|row| row / 10).collect());
+    let mut geometry = Geometry::builder(NumericColumn::from(rows))
+        .object_ids((0..40).map(|row| row / 10).collect());
     let values = (0..40_u8).map(f32::from);
     geometry.vertex = vec![Column::new("intensity", NumericColumn::float32(1, values))];
     let groups = (0..).zip(GROUPS);
@@ -32,7 +32,7 @@ fn written() -> Files {
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let plan = WritePlan::new(geometry, design).unwrap();
+        let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
         let options = CreateOptions::default().seal(false);
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         validated::snapshot(&store).await

@@ -3,8 +3,8 @@
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    Column, Dataset, Design, Editor, Geometry, GeometryKind, NumericColumn, OpenOptions, Query,
-    QueryResult, Selection, ValidateOptions, validate,
+    Column, Dataset, Design, Editor, Geometry, GeometryBuilder, GeometryKind, NumericColumn,
+    OpenOptions, Query, QueryResult, Selection, ValidateOptions, VertexOwners, validate,
 };
 use zvf_build::edit::EditError;
 use zvf_model::{draco::PositionBits, error_chain::error_chain, key::Key};
@@ -16,19 +16,19 @@ use crate::{block_on, damage::Files};
 const VERTICES: &str = "0/vertices/c/0/0/0";
 
 /// A grid of 12 × 12 vertices that crosses chunks of 10, with an attribute, and its triangles.
-fn sheet() -> Geometry {
+fn sheet() -> GeometryBuilder {
     let at = |x: u16, y: u16| [f32::from(x) * 2.5, f32::from(y) * 2.5, f32::from(x * y % 7)];
     let rows = (0..12).flat_map(|x| (0..12).map(move |y| at(x, y)));
     let positions: Vec<f32> = rows.flatten().collect();
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.link_width = 3;
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, positions));
+    geometry.links.width = 3;
     let corner = |x: i64, y: i64| x * 12 + y;
     for (x, y) in (0..11).flat_map(|x| (0..11).map(move |y| (x, y))) {
         let [a, b] = [corner(x, y), corner(x, y + 1)];
         let [c, d] = [corner(x + 1, y), corner(x + 1, y + 1)];
-        geometry.links.extend([a, b, c, b, d, c]);
+        geometry.links.ends.extend([a, b, c, b, d, c]);
     }
-    geometry.object_ids = Some((0..144).map(|row| i64::from(row / 72)).collect());
+    geometry.owners = VertexOwners::Vertices((0..144).map(|row| i64::from(row / 72)).collect());
     let numbers = NumericColumn::float32(1, (0..144_u16).map(f32::from).collect::<Vec<_>>());
     geometry.vertex = vec![Column::new("number", numbers)];
     geometry
@@ -40,10 +40,10 @@ fn mesh(draco: Option<u8>) -> Design {
     design
 }
 
-async fn store_of(geometry: Geometry, design: Design) -> Store {
+async fn store_of(geometry: GeometryBuilder, design: Design) -> Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
-    let plan = zvf_build::WritePlan::new(geometry, design).unwrap();
+    let plan = zvf_build::WritePlan::new(geometry.build().unwrap(), design).unwrap();
     let options = zvf::CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
@@ -156,9 +156,9 @@ fn encoded_points_and_paths_answer_as_others() {
             .map(|n| f32::from(n * 7 % 200) / 10.0)
             .collect();
         for kind in [GeometryKind::Points, GeometryKind::Polylines] {
-            let mut geometry = Geometry::new(NumericColumn::float32(3, positions.clone()));
+            let mut geometry = Geometry::builder(NumericColumn::float32(3, positions.clone()));
             if kind == GeometryKind::Polylines {
-                geometry.part_offsets = Some(vec![0, 40, 100]);
+                geometry = geometry.paths(vec![0, 40, 100], None);
             }
             let design = Design::new(kind).chunk_shape([7.0; 3]);
             let plain = files_of(&store_of(geometry.clone(), design.clone()).await).await;
@@ -184,21 +184,21 @@ fn what_draco_cannot_encode_is_refused_before_anything_is_written() {
             .unwrap_err()
             .to_string()
     };
-    let flat = || Geometry::new(NumericColumn::float32(2, [1.0, 2.0]));
-    let double = || Geometry::new(NumericColumn::float64(3, [1.0, 2.0, 3.0]));
+    let flat = || Geometry::builder(NumericColumn::float32(2, [1.0, 2.0]));
+    let double = || Geometry::builder(NumericColumn::float64(3, [1.0, 2.0, 3.0]));
     let design = || Design::new(GeometryKind::Points);
     let why = |text| format!("vertices cannot be encoded with Draco: {text}");
     assert_eq!(
-        refused(flat(), design()),
+        refused(flat().build().unwrap(), design()),
         why("positions must have three coordinates")
     );
     assert_eq!(
-        refused(double(), design()),
+        refused(double().build().unwrap(), design()),
         why("coordinates must be of type float32")
     );
     let old = design().profile(zvf::Profile::V08);
     assert_eq!(
-        refused(double(), old),
+        refused(double().build().unwrap(), old),
         why("only stores of 0.9 have the encoding")
     );
 }
@@ -208,7 +208,9 @@ fn encoded_stores_are_not_changed() {
     block_on(async {
         let store = store_of(sheet(), mesh(Some(11))).await;
         let editor = Editor::open(store.clone()).await.unwrap();
-        let error = editor.append(&sheet(), zvf::OutOfBounds::Reject).await;
+        let error = editor
+            .append(&sheet().build().unwrap(), zvf::OutOfBounds::Reject)
+            .await;
         assert!(
             matches!(&error, Err(error) if matches!(error.cause(), Some(EditError::Unsupported(_)))),
             "{error:?}"
@@ -242,12 +244,11 @@ async fn with_stream(name: &str, isolated: bool) -> Files {
         rows.extend([9.0, 9.0, 9.0]);
     }
     let count = rows.len() / 3;
-    let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, rows));
     let numbers: Vec<f32> = (0..count).map(|_| 1.5).collect();
     let numbers = NumericColumn::float32(1, numbers);
     geometry.vertex = vec![Column::new("number", numbers)];
-    geometry.link_width = 3;
-    geometry.links = vec![0, 1, 5];
+    geometry = geometry.links(3, vec![0, 1, 5]);
     let mut design = mesh(Some(11));
     design.checksums = zvf::CellChecksums::Off;
     let mut files = files_of(&store_of(geometry, design).await).await;
@@ -366,7 +367,7 @@ fn a_stream_that_decodes_to_more_than_the_budget_is_refused() {
         let rows: Vec<f32> = (0..20_000)
             .flat_map(|n: u16| [f32::from(n % 2), 0.0, 0.0])
             .collect();
-        let geometry = Geometry::new(NumericColumn::float32(3, rows));
+        let geometry = Geometry::builder(NumericColumn::float32(3, rows));
         let design = Design::new(GeometryKind::Points)
             .chunk_shape([4.0; 3])
             .draco(PositionBits::new(1).unwrap());

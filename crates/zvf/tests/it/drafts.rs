@@ -7,8 +7,8 @@ mod groups;
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    CreateOptions, Dataset, Design, Editor, ErrorKind, Geometry, LevelChoice, LevelId, OpenOptions,
-    Query, ValidateOptions, validate,
+    CreateOptions, Dataset, Design, Editor, ErrorKind, GeometryBuilder, LevelChoice, LevelId,
+    OpenOptions, Query, ValidateOptions, validate,
 };
 use zvf_build::WritePlan;
 use zvf_model::key::Key;
@@ -44,10 +44,10 @@ async fn findings(files: &Files) -> Vec<String> {
 }
 
 /// Creates a store in memory and returns its files.
-pub(crate) async fn created(geometry: Geometry, design: Design) -> Files {
+pub(crate) async fn created(geometry: GeometryBuilder, design: Design) -> Files {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
-    let plan = WritePlan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     let options = CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     files_of(&store).await

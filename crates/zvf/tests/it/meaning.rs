@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 use zvf::{
-    Column, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryKind, LevelId,
-    NumericColumn, OpenOptions, OutOfBounds, Profile, Query, Severity, ValidateOptions, validate,
+    Column, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryBuilder, GeometryKind,
+    LevelId, NumericColumn, OpenOptions, OutOfBounds, Profile, Query, Severity, ValidateOptions,
+    VertexOwners, validate,
 };
 use zvf_catalog::{Catalog, Scope};
 use zvf_query::QueryError;
@@ -71,7 +72,7 @@ impl fmt::Display for Refusal {
 }
 
 /// Returns geometry of a kind with attributes of every scope, and objects from `first` on.
-fn geometry(kind: GeometryKind, first: i64) -> Geometry {
+fn geometry(kind: GeometryKind, first: i64) -> GeometryBuilder {
     let rows: [[f32; 2]; 8] = [
         [1.0, 1.0],
         [2.0, 1.5],
@@ -82,7 +83,7 @@ fn geometry(kind: GeometryKind, first: i64) -> Geometry {
         [14.0, 1.0],
         [15.0, 2.0],
     ];
-    let mut geometry = Geometry::new(NumericColumn::from(rows.to_vec()));
+    let mut geometry = Geometry::builder(NumericColumn::from(rows.to_vec()));
     let heights = (0_u8..8).map(f32::from);
     let texts = ["a", "b", "a", "c", "a", "b", "a", "c"].map(Some);
     geometry.vertex = vec![
@@ -95,31 +96,29 @@ fn geometry(kind: GeometryKind, first: i64) -> Geometry {
             _ => vec![0, 5, 8],
         };
         let count = i64::try_from(ends.len()).unwrap() - 1;
-        geometry.part_offsets = Some(ends);
-        geometry.part_objects = Some((first..first + count).collect());
+        geometry = geometry.paths(ends, (first..first + count).collect::<Vec<_>>());
     } else {
         let owners = [0, 0, 0, 0, 0, 1, 1, 1].map(|owner| first + owner);
-        geometry.object_ids = Some(owners.to_vec());
+        geometry.owners = VertexOwners::Vertices(owners.to_vec());
     }
     match kind {
-        GeometryKind::Skeletons => geometry.links = vec![1, 0, 2, 1, 3, 2, 4, 3, 6, 5, 7, 6],
-        GeometryKind::Graphs => geometry.links = vec![0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 6, 7],
+        GeometryKind::Skeletons => geometry.links.ends = vec![1, 0, 2, 1, 3, 2, 4, 3, 6, 5, 7, 6],
+        GeometryKind::Graphs => geometry.links.ends = vec![0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 6, 7],
         GeometryKind::Mesh => {
-            geometry.link_width = 3;
-            geometry.links = vec![0, 1, 2, 2, 3, 4, 5, 6, 7];
+            geometry = geometry.links(3, vec![0, 1, 2, 2, 3, 4, 5, 6, 7]);
         }
         _ => {}
     }
     if matches!(kind, GeometryKind::Graphs | GeometryKind::Mesh) {
-        let links = u8::try_from(geometry.link_count()).unwrap();
+        let links = u8::try_from(geometry.links.len()).unwrap();
         let weights = (0..links).map(f32::from);
         geometry.link = vec![Column::new("weight", NumericColumn::float32(1, weights))];
     }
-    let rows = match geometry.part_offsets.as_ref() {
-        Some(ends) => ends.len() - 1,
-        None => 2,
+    let objects = match geometry.owners.paths() {
+        0 => 2,
+        paths => paths,
     };
-    let rows = u8::try_from(rows).unwrap();
+    let rows = u8::try_from(objects).unwrap();
     let of_objects = |add: u8| NumericColumn::float32(1, (0..rows).map(|row| f32::from(row + add)));
     geometry.fragment = vec![Column::new("quality", of_objects(1))];
     geometry.object = vec![
@@ -285,9 +284,11 @@ async fn tables(catalog: &Catalog<'_>, level: LevelId) -> Result<(), QueryError>
 }
 
 /// Adds geometry, removes an object of it, and compacts the store.
-async fn change(files: &Files, addition: &Geometry, object: i64) -> Result<(), Error> {
+async fn change(files: &Files, addition: &GeometryBuilder, object: i64) -> Result<(), Error> {
     let editor = Editor::open(in_memory(files)).await?;
-    editor.append(addition, OutOfBounds::Reject).await?;
+    editor
+        .append(&addition.clone().build()?, OutOfBounds::Reject)
+        .await?;
     editor.remove(&[object]).await?;
     editor.compact().await?;
     Ok(())

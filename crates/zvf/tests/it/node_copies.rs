@@ -59,15 +59,13 @@ async fn two_states() -> (Files, Files) {
     let before = files(&store).await;
     let editor = Editor::open(store.clone()).await.unwrap();
     let mut more = case.geometry.clone();
-    for ids in [&mut more.object_ids, &mut more.part_objects]
-        .into_iter()
-        .flatten()
-    {
-        for id in ids.iter_mut() {
-            *id += 1_000_000;
-        }
+    for id in more.owners.ids_mut().into_iter().flatten() {
+        *id += 1_000_000;
     }
-    editor.append(&more, OutOfBounds::Reject).await.unwrap();
+    editor
+        .append(&more.build().unwrap(), OutOfBounds::Reject)
+        .await
+        .unwrap();
     (before, files(&store).await)
 }
 
@@ -296,7 +294,7 @@ fn a_store_created_without_a_copy_stays_without_one() {
         case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let plan = WritePlan::new(case.geometry, case.design).unwrap();
+        let plan = WritePlan::new(case.geometry.build().unwrap(), case.design).unwrap();
         let mut options = CreateOptions::new().seal(false);
         options.node_copy = false;
         zvf::create_from_plan(&store, plan, &options).await.unwrap();

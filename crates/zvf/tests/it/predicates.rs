@@ -10,7 +10,8 @@
 
 use zvf::{CreateOptions, Dataset, Error, OpenOptions, Query, QueryResult, Store};
 use zvf_build::{
-    AxisSpec, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, WritePlan,
+    AxisSpec, Column, ColumnValues, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn,
+    WritePlan,
 };
 use zvf_catalog::CatalogError;
 use zvf_format::numeric::Kind;
@@ -63,19 +64,19 @@ fn table() -> Vec<Column> {
     ]
 }
 
-fn created(geometry: Geometry, kind: GeometryKind) -> Dataset {
+fn created(geometry: GeometryBuilder, kind: GeometryKind) -> Dataset {
     created_as(geometry, Design::new(kind))
 }
 
 /// Creates a store with chunks of ten along each axis, and an object for each.
-fn created_as(geometry: Geometry, mut design: Design) -> Dataset {
+fn created_as(geometry: GeometryBuilder, mut design: Design) -> Dataset {
     design.chunk_shape = Some(vec![10.0; 3]);
     design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
     block_on(async {
         let options = OpenOptions::default().record_requests(true);
         let none: [(&str, &[u8]); 0] = [];
         let store: Store = options.from_memory(none).unwrap();
-        let plan = WritePlan::new(geometry, design).unwrap();
+        let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
         let options = CreateOptions::default();
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         Dataset::open(store).await.unwrap()
@@ -160,8 +161,7 @@ fn check_pairs(dataset: &Dataset, scope: &str, found: impl Fn(&QueryResult) -> V
 
 #[test]
 fn nan_is_null_in_attributes_of_vertices() {
-    let mut geometry = Geometry::new(positions());
-    geometry.vertex = table();
+    let geometry = Geometry::builder(positions()).vertex(table());
     let dataset = created(geometry, GeometryKind::Points);
     check_pairs(&dataset, "vertex", |result| rows(&result.vertex));
     let count = |text: &str| run(&dataset, text).unwrap().positions.len();
@@ -171,18 +171,18 @@ fn nan_is_null_in_attributes_of_vertices() {
 
 #[test]
 fn nan_is_null_in_attributes_of_objects() {
-    let mut geometry = Geometry::new(positions());
-    geometry.object_ids = Some((0..COUNT as i64).collect());
-    geometry.object = table();
+    let geometry = Geometry::builder(positions())
+        .object_ids((0..COUNT as i64).collect())
+        .object(table());
     let dataset = created(geometry, GeometryKind::Points);
     check_pairs(&dataset, "object", |result| rows(&result.object));
 }
 
 #[test]
 fn nan_is_null_in_attributes_of_links() {
-    let mut geometry = Geometry::new(positions());
+    let mut geometry = Geometry::builder(positions());
     // A ring, so that there are as many links as vertices.
-    geometry.links = (0..COUNT as i64)
+    geometry.links.ends = (0..COUNT as i64)
         .flat_map(|row| [row, (row + 1) % COUNT as i64])
         .collect();
     geometry.link = table();
@@ -206,10 +206,9 @@ fn conditions_on_links_need_a_query_of_links() {
         GeometryKind::Polylines,
         GeometryKind::Streamlines,
     ] {
-        let mut geometry = Geometry::new(positions());
-        geometry.vertex = table();
+        let mut geometry = Geometry::builder(positions()).vertex(table());
         if kind != GeometryKind::Points {
-            geometry.part_offsets = Some(vec![0, COUNT as u64]);
+            geometry = geometry.paths(vec![0, COUNT as u64], None);
         }
         let dataset = created(geometry, kind);
         for text in [
@@ -221,9 +220,9 @@ fn conditions_on_links_need_a_query_of_links() {
             refused(&dataset, Query::new(), text);
         }
     }
-    let mut geometry = Geometry::new(positions());
-    geometry.links = vec![0, 1, 1, 2];
-    geometry.link = vec![attribute("weight", numbers([1.0, 2.0]))];
+    let geometry = Geometry::builder(positions())
+        .links(2, vec![0, 1, 1, 2])
+        .link(vec![attribute("weight", numbers([1.0, 2.0]))]);
     let dataset = created(geometry, GeometryKind::Graphs);
     let points = || Query::new().shape(Shape::Points);
     let nearest = Position::new(&[0.0; 3]).unwrap();
@@ -246,21 +245,18 @@ fn conditions_on_missing_attributes_of_links_and_groups_are_errors() {
             "{text}: {error:?}"
         );
     };
-    let without_links = Geometry::new(positions());
+    let without_links = Geometry::builder(positions());
     let dataset = created(without_links, GeometryKind::Graphs);
     missing(&dataset, "link.nope > 1");
     // An attribute of a graph without links exists, but has no values.
-    let mut no_values = Geometry::new(positions());
-    no_values.link = vec![attribute("weight", numbers([]))];
+    let no_values = Geometry::builder(positions()).link(vec![attribute("weight", numbers([]))]);
     let dataset = created(no_values, GeometryKind::Graphs);
     assert_eq!(run(&dataset, "link.weight > 1").unwrap().positions.len(), 0);
     missing(&dataset, "link.nope > 1");
-    let mut with_links = Geometry::new(positions());
-    with_links.links = vec![0, 1];
+    let with_links = Geometry::builder(positions()).links(2, vec![0, 1]);
     let dataset = created(with_links, GeometryKind::Graphs);
     missing(&dataset, "link.nope > 1");
-    let mut ungrouped = Geometry::new(positions());
-    ungrouped.object_ids = Some(vec![0; COUNT]);
+    let ungrouped = Geometry::builder(positions()).object_ids(vec![0; COUNT]);
     let dataset = created(ungrouped, GeometryKind::Points);
     missing(&dataset, "group.nope > 1");
 }
@@ -269,8 +265,7 @@ fn conditions_on_missing_attributes_of_links_and_groups_are_errors() {
 #[test]
 fn bools_of_objects_are_conditions() {
     let store = |nulls: Option<Vec<bool>>| {
-        let mut geometry = Geometry::new(positions());
-        geometry.object_ids = Some((0..COUNT as i64).collect());
+        let mut geometry = Geometry::builder(positions()).object_ids((0..COUNT as i64).collect());
         let flags = NumericColumn {
             bytes: (0..COUNT).map(|row| u8::from(row % 3 == 0)).collect(),
             ..NumericColumn::new(Kind::Bool, 1)
@@ -291,8 +286,7 @@ fn bools_of_objects_are_conditions() {
 }
 
 fn with_named_axes(names: [&str; 3], vertex: Vec<Column>) -> Dataset {
-    let mut geometry = Geometry::new(positions());
-    geometry.vertex = vertex;
+    let geometry = Geometry::builder(positions()).vertex(vertex);
     let mut design = Design::new(GeometryKind::Points);
     design.axes = Some(names.map(AxisSpec::new).to_vec());
     created_as(geometry, design)
@@ -300,8 +294,7 @@ fn with_named_axes(names: [&str; 3], vertex: Vec<Column>) -> Dataset {
 
 #[test]
 fn axes_are_columns() {
-    let mut geometry = Geometry::new(positions());
-    geometry.vertex = table();
+    let geometry = Geometry::builder(positions()).vertex(table());
     let dataset = created(geometry, GeometryKind::Points);
     let found = |text: &str| rows(&run(&dataset, text).unwrap().vertex);
     let between = |from: usize, to: usize| (from..to).collect::<Vec<_>>();
@@ -357,7 +350,7 @@ fn an_attribute_with_the_name_of_an_axis_needs_its_scope() {
 /// Ten vertices are in each chunk of 10.
 #[test]
 fn conditions_on_axes_prune_chunks() {
-    let dataset = created(Geometry::new(positions()), GeometryKind::Points);
+    let dataset = created(Geometry::builder(positions()), GeometryKind::Points);
     let cells = |text: &str, wanted: usize| {
         dataset.store().take_request_log();
         let result = run(&dataset, text).unwrap();

@@ -36,7 +36,10 @@ async fn change(editor: &Editor, model: &mut Model) {
     editor.compact().await.unwrap();
     model.remove(0);
     let geometry = model.add(&[99]);
-    editor.append(&geometry, OutOfBounds::Reject).await.unwrap();
+    editor
+        .append(&geometry.build().unwrap(), OutOfBounds::Reject)
+        .await
+        .unwrap();
 }
 
 fn object(id: i64) -> Query {

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use zvf::{
-    Column, CreateOptions, Dataset, Design, ErrorKind, Geometry, GeometryKind, NumericColumn,
-    OpenOptions, Position, Predicate, Query, QueryResult,
+    Column, CreateOptions, Dataset, Design, ErrorKind, Geometry, GeometryBuilder, GeometryKind,
+    NumericColumn, OpenOptions, Position, Predicate, Query, QueryResult, VertexOwners,
 };
 
 use crate::block_on;
 
 /// Paths in no spatial order: random walks through a box of 64 chunks.
-fn walks() -> Geometry {
+fn walks() -> GeometryBuilder {
     const PATHS: u64 = 600;
     const POINTS: u64 = 40;
     let mut state = 7_u64;
@@ -29,18 +29,17 @@ fn walks() -> Geometry {
         }
     }
     let values = (0..PATHS * POINTS).map(|row| u32::try_from(row).unwrap());
-    let mut geometry = Geometry::new(NumericColumn::float64(3, positions));
-    geometry.part_offsets = Some((0..=PATHS).map(|path| path * POINTS).collect());
-    geometry.vertex = vec![Column::new("row", values.collect::<NumericColumn>())];
-    geometry
+    Geometry::builder(NumericColumn::float64(3, positions))
+        .paths((0..=PATHS).map(|path| path * POINTS).collect(), None)
+        .vertex(vec![Column::new("row", values.collect::<NumericColumn>())])
 }
 
 /// Creates a store of 64 chunks and opens it with the default budget.
-async fn created(address: &str, geometry: &Geometry, kind: GeometryKind) -> Dataset {
+async fn created(address: &str, geometry: &GeometryBuilder, kind: GeometryKind) -> Dataset {
     let mut design = Design::new(kind);
     design.chunk_shape = Some(vec![20.0; 3]);
     let options = CreateOptions::default();
-    let created = zvf::create(address, geometry, design, &options);
+    let created = zvf::create(address, geometry.clone().build().unwrap(), design, &options);
     created.await.unwrap();
     Dataset::open(address).await.unwrap()
 }
@@ -122,7 +121,7 @@ fn rare_points_are_found_within_a_budget() {
     let address = folder.path().join("points.zv").display().to_string();
     block_on(async {
         let mut geometry = walks();
-        geometry.part_offsets = None;
+        geometry.owners = VertexOwners::Unnamed;
         let whole = created(&address, &geometry, GeometryKind::Points).await;
         let here = Position::new(&[0.0; 3]).unwrap();
         let predicate = Predicate::parse("vertex.row between 12000 and 12004").unwrap();

@@ -1,25 +1,23 @@
 //! The order of the corners of faces: written, read, kept, and turned on request.
 
 use zvf::{
-    CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions, Profile,
-    Query, Store, ValidateOptions, WindingOrder, validate,
+    CreateOptions, Dataset, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn,
+    OpenOptions, Profile, Query, Store, ValidateOptions, WindingOrder, validate,
 };
 use zvf_build::{BuildError, WritePlan};
 
 use crate::{block_on, migrated::migrated};
 
 /// A tetrahedron in two chunks, with faces whose normals point inward.
-fn tetrahedron() -> Geometry {
+fn tetrahedron() -> GeometryBuilder {
     let corners = [
         [1.0_f32, 1.0, 1.0],
         [12.0, 1.0, 1.0],
         [1.0, 12.0, 1.0],
         [1.0, 1.0, 12.0],
     ];
-    let mut geometry = Geometry::new(NumericColumn::from(corners.to_vec()));
-    geometry.link_width = 3;
-    geometry.links = vec![0, 1, 2, 0, 3, 1, 0, 2, 3, 1, 3, 2];
-    geometry
+    Geometry::builder(NumericColumn::from(corners.to_vec()))
+        .links(3, vec![0, 1, 2, 0, 3, 1, 0, 2, 3, 1, 3, 2])
 }
 
 fn design(profile: Profile) -> Design {
@@ -30,7 +28,7 @@ fn design(profile: Profile) -> Design {
 async fn created(design: Design) -> Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
-    let plan = WritePlan::new(tetrahedron(), design).unwrap();
+    let plan = WritePlan::new(tetrahedron().build().unwrap(), design).unwrap();
     let options = CreateOptions::default().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
@@ -97,9 +95,9 @@ fn counter_clockwise_faces_are_not_turned() {
 #[test]
 fn only_meshes_have_a_winding() {
     let mut geometry = tetrahedron();
-    (geometry.links, geometry.link_width) = (Vec::new(), 2);
+    geometry = geometry.links(2, Vec::new());
     let design = Design::new(GeometryKind::Points).winding(WindingOrder::Clockwise);
-    let error = WritePlan::new(geometry, design).unwrap_err();
+    let error = WritePlan::new(geometry.build().unwrap(), design).unwrap_err();
     assert_eq!(error, BuildError::NoWinding("points"));
 }
 

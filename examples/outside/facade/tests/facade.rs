@@ -11,10 +11,9 @@ fn async_and_blocking_code_count_the_same_vertices() {
     // Path 0 reaches into the box, path 1 lies outside.
     let along = [0.0, 1.0, 2.0, 3.0, 90.0, 91.0];
     let positions = along.iter().flat_map(|x| [*x, 0.0, 0.0]);
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.part_offsets = Some(vec![0, 4, 6]);
+    let paths = Geometry::builder(NumericColumn::float32(3, positions)).paths(vec![0, 4, 6], None);
     let design = Design::new(GeometryKind::Streamlines);
-    block_on(zvf::create(&address, &geometry, design, &CreateOptions::new())).unwrap();
+    block_on(zvf::create(&address, paths.build().unwrap(), design, &CreateOptions::new())).unwrap();
 
     let bbox = Bbox::parse("2,-1,-1,9,1,1").unwrap();
     let counts = lengths_blocking(&address, &bbox).unwrap();

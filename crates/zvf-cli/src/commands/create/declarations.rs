@@ -63,7 +63,7 @@ impl AttributeNames {
 
     /// Reads the start of a source, and rewinds it.
     pub(super) fn of_source(source: &mut (dyn GeometrySource + Send)) -> Result<Self, FileError> {
-        let mut names = Self::of(&source.tables());
+        let mut names = Self::of(&source.tables().map_err(FileError::of_batch)?);
         let batch = source.next(1).map_err(FileError::of_batch)?;
         source.rewind().map_err(FileError::of_batch)?;
         if let Some(batch) = batch {

@@ -60,7 +60,7 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         return Err(FileFault::Empty.of(file.path()).into());
     }
     // Some notes come with the last batch.
-    let input = input_of(reader.description(), geometry, files);
+    let input = input_of(reader.description(), geometry.into_builder(), files);
     create_whole(arguments, design, input).await
 }
 

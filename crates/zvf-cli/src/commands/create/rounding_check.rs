@@ -2,7 +2,9 @@
 
 use std::error::Error;
 
-use zvf::{ColumnValues, Geometry, GeometrySource, LinkNumbering, NumericColumn, numeric::Kind};
+use zvf::{
+    ColumnValues, Geometry, GeometrySource, LinkNumbering, NumericColumn, Scope, numeric::Kind,
+};
 use zvf_build::Rounding;
 
 use crate::progress::ProgressMeter;
@@ -65,11 +67,14 @@ pub(super) struct MeasuredSource<'a, S: ?Sized> {
 
 /// Returns the bytes of the positions and of the attributes of vertices.
 fn size_of(batch: &Geometry) -> usize {
-    let columns = batch.vertex.iter().map(|column| match &column.values {
-        ColumnValues::Numeric(numbers) => numbers.bytes.len(),
-        ColumnValues::Dictionary { .. } => 0,
-    });
-    columns.fold(batch.positions.bytes.len(), usize::saturating_add)
+    let columns = batch
+        .columns(Scope::Vertex)
+        .iter()
+        .map(|column| match &column.values {
+            ColumnValues::Numeric(numbers) => numbers.bytes.len(),
+            ColumnValues::Dictionary { .. } => 0,
+        });
+    columns.fold(batch.positions().bytes.len(), usize::saturating_add)
 }
 
 impl<S: GeometrySource + ?Sized> GeometrySource for MeasuredSource<'_, S> {
@@ -80,7 +85,7 @@ impl<S: GeometrySource + ?Sized> GeometrySource for MeasuredSource<'_, S> {
                 .add_read(u64::try_from(size_of(batch)).unwrap_or(0));
         }
         if let Some(batch) = batch.as_ref().filter(|_| !self.is_measured) {
-            self.check.add(&batch.positions);
+            self.check.add(batch.positions());
         }
         Ok(batch)
     }
@@ -91,7 +96,7 @@ impl<S: GeometrySource + ?Sized> GeometrySource for MeasuredSource<'_, S> {
         self.source.rewind()
     }
 
-    fn tables(&self) -> Geometry {
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
         self.source.tables()
     }
 

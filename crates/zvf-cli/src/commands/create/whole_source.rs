@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::{Geometry, GeometrySource, NumericColumn};
+use zvf::{BuildError, Geometry, GeometrySource};
 
 /// Geometry with links that is read whole, as one batch.
 pub(super) struct WholeSource {
@@ -11,18 +11,14 @@ pub(super) struct WholeSource {
 }
 
 impl WholeSource {
-    pub(super) fn new(mut geometry: Geometry) -> Self {
-        let positions = &geometry.positions;
-        let mut tables = Geometry::new(NumericColumn::new(positions.kind, positions.width));
-        tables.objects = geometry.objects.take();
-        tables.object = std::mem::take(&mut geometry.object);
+    pub(super) fn new(geometry: Geometry) -> Result<Self, BuildError> {
+        let mut geometry = geometry.into_builder();
+        let mut tables = geometry.take_tables();
         tables.fragment = std::mem::take(&mut geometry.fragment);
-        tables.groups = std::mem::take(&mut geometry.groups);
-        tables.group = std::mem::take(&mut geometry.group);
-        Self {
-            batch: Some(geometry),
-            tables,
-        }
+        Ok(Self {
+            batch: Some(geometry.build()?),
+            tables: tables.build()?,
+        })
     }
 }
 
@@ -35,7 +31,7 @@ impl GeometrySource for WholeSource {
         Err("geometry with links is read once".into())
     }
 
-    fn tables(&self) -> Geometry {
-        self.tables.clone()
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(self.tables.clone())
     }
 }

@@ -76,28 +76,15 @@ impl CreateSettings {
 
 /// Returns the approximate size of geometry in memory, in bytes.
 fn size(geometry: &Geometry) -> u64 {
-    let attributes: u64 = [
-        &geometry.vertex,
-        &geometry.link,
-        &geometry.object,
-        &geometry.fragment,
-        &geometry.fragment_rows,
-        &geometry.group,
-    ]
-    .into_iter()
-    .flatten()
-    .map(size_of_attribute)
-    .sum();
-    let lists = [
-        &geometry.part_objects,
-        &geometry.object_ids,
-        &geometry.objects,
-    ];
-    let ids: usize = lists.into_iter().flatten().map(Vec::len).sum();
-    let parts = geometry.part_offsets.as_ref().map_or(0, Vec::len);
-    let members: usize = geometry.groups.values().map(Vec::len).sum();
-    let numbers = len_u64(geometry.links.len() + ids + parts + members).saturating_mul(8);
-    len_u64(geometry.positions.bytes.len())
+    let columns = geometry.attributes().map(|(_, column)| column);
+    let attributes: u64 = columns.map(size_of_attribute).sum();
+    let owners = geometry.owners();
+    let ids = [owners.ids(), geometry.objects()].into_iter().flatten();
+    let ids: usize = ids.map(<[i64]>::len).sum();
+    let parts = owners.offsets().map_or(0, <[u64]>::len);
+    let members: usize = geometry.groups().values().map(Vec::len).sum();
+    let numbers = len_u64(geometry.links().ends.len() + ids + parts + members).saturating_mul(8);
+    len_u64(geometry.positions().bytes.len())
         .saturating_add(attributes)
         .saturating_add(numbers)
 }

@@ -1,7 +1,7 @@
 //! Cells of a folded piece of cortex, as detected in microscope images: points in layers, in
 //! micrometres.
 
-use zvf::{Column, Geometry, NumericColumn};
+use zvf::{Column, Geometry, GeometryBuilder, NumericColumn};
 
 use super::random::{Random, noise};
 
@@ -21,7 +21,7 @@ const LAYERS: [(&str, f64, f64, f64); 6] = [
 const THICKNESS: f64 = 1100.0;
 
 /// Generates the cells, with layer and gene expression as attributes.
-pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
+pub(super) fn geometry(seed: u64, fewer: u32) -> GeometryBuilder {
     let mut random = Random::new(seed);
     let (mut positions, mut layers, mut expression) = (Vec::new(), Vec::new(), Vec::new());
     let mut made = 0;
@@ -52,10 +52,8 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         expression.push((mean * wave * (0.35 * random.normal()).exp()) as f32);
         made += 1;
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.vertex = vec![
+    Geometry::builder(NumericColumn::float32(3, positions)).vertex(vec![
         Column::text("layer", layers),
         Column::new("expression", NumericColumn::float32(1, expression)),
-    ];
-    geometry
+    ])
 }

@@ -1,7 +1,7 @@
 //! Neurons as randomly grown trees, in micrometres: a dendritic trunk with a tuft, basal dendrites
 //! around the body, and an axon.
 
-use zvf::{Column, ColumnValues, Geometry, NumericColumn};
+use zvf::{Column, ColumnValues, Geometry, GeometryBuilder, NumericColumn};
 
 use super::random::Random;
 
@@ -33,7 +33,7 @@ struct Neurons {
 }
 
 /// Generates the neurons, one object each.
-pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
+pub(super) fn geometry(seed: u64, fewer: u32) -> GeometryBuilder {
     let mut random = Random::new(seed);
     let mut made = Neurons::default();
     for neuron in 0..NEURONS.div_ceil(fewer) {
@@ -52,15 +52,12 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         made.grow(i64::from(neuron), body, is_pyramidal, &mut random);
     }
     let attribute = |name: &str, values| Column::new(name.to_owned(), values);
-    let mut geometry = Geometry::new(NumericColumn::float32(3, made.positions));
-    geometry.object_ids = Some(made.objects);
-    geometry.links = made.links;
-    geometry.vertex = vec![attribute(
-        "radius",
-        ColumnValues::Numeric(NumericColumn::float32(1, made.radii)),
-    )];
-    geometry.object = vec![attribute("kind", ColumnValues::text(made.kinds))];
-    geometry
+    let radii = ColumnValues::Numeric(NumericColumn::float32(1, made.radii));
+    Geometry::builder(NumericColumn::float32(3, made.positions))
+        .object_ids(made.objects)
+        .links(2, made.links)
+        .vertex(vec![attribute("radius", radii)])
+        .object(vec![attribute("kind", ColumnValues::text(made.kinds))])
 }
 
 impl Neurons {

@@ -3,8 +3,8 @@
 use std::{error::Error, path::Path, time::Instant};
 
 use zvf::{
-    AutoLevels, AxisSpec, CellCompression, CreateOptions, Dataset, Design, Geometry, GeometryKind,
-    PyramidLevels, PyramidOptions,
+    AutoLevels, AxisSpec, CellCompression, CreateOptions, Dataset, Design, GeometryBuilder,
+    GeometryKind, PyramidLevels, PyramidOptions,
 };
 use zvf_render::{ColorBy, Colormap, RenderOptions, Viewpoint, render};
 
@@ -17,7 +17,7 @@ pub(super) struct DemoStore {
     title: &'static str,
     kind: GeometryKind,
     unit: &'static str,
-    geometry: fn(u64, u32) -> Geometry,
+    geometry: fn(u64, u32) -> GeometryBuilder,
     levels: u32,
     color: &'static str,
     ramp: Colormap,
@@ -123,7 +123,8 @@ impl DemoStore {
         if overwrite {
             options.overwrite = true;
         }
-        zvf::create(&address, (self.geometry)(seed, fewer), design, &options).await?;
+        let geometry = (self.geometry)(seed, fewer).build()?;
+        zvf::create(&address, geometry, design, &options).await?;
         let mut automatic = AutoLevels::default();
         automatic.levels = Some(self.levels);
         let mut options = PyramidOptions::default();

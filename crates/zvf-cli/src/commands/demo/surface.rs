@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zvf::{Column, ColumnValues, Geometry, NumericColumn};
+use zvf::{Column, ColumnValues, Geometry, GeometryBuilder, NumericColumn};
 
 use super::random::noise;
 
@@ -12,7 +12,7 @@ type Position = [f64; 3];
 const SUBDIVISIONS: u32 = 6;
 
 /// Generates the surface, with the height above the bottom of the furrows as an attribute.
-pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
+pub(super) fn geometry(seed: u64, fewer: u32) -> GeometryBuilder {
     let (places, faces) = icosphere(if fewer > 1 {
         SUBDIVISIONS - 2
     } else {
@@ -24,12 +24,11 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         positions.extend(at.map(|part| part as f32));
         heights.push(height as f32);
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.link_width = 3;
-    geometry.links = faces.into_iter().flatten().map(|row| row as i64).collect();
+    let corners = faces.into_iter().flatten().map(|row| row as i64);
     let values = ColumnValues::Numeric(NumericColumn::float32(1, heights));
-    geometry.vertex = vec![Column::new("height", values)];
-    geometry
+    Geometry::builder(NumericColumn::float32(3, positions))
+        .links(3, corners.collect())
+        .vertex(vec![Column::new("height", values)])
 }
 
 /// Maps a position on the unit sphere to the folded surface, and returns it with its height.

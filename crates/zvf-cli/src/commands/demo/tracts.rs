@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf::{Column, ColumnValues, Geometry, NumericColumn};
+use zvf::{Column, ColumnValues, Geometry, GeometryBuilder, NumericColumn};
 
 use super::random::Random;
 
@@ -158,7 +158,7 @@ const ARCS: u32 = 1100;
 const STEP: f64 = 1.6;
 
 /// Generates the bundles, one group each.
-pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
+pub(super) fn geometry(seed: u64, fewer: u32) -> GeometryBuilder {
     let mut random = Random::new(seed);
     let mut made = Tracts::default();
     for bundle in BUNDLES {
@@ -276,21 +276,20 @@ impl Tracts {
         self.groups.entry(group as u32).or_default().push(object);
     }
 
-    fn finish(self) -> Geometry {
+    fn finish(self) -> GeometryBuilder {
         let text = |values: Vec<Option<String>>| ColumnValues::text(values);
         let attribute = |name: &str, values| Column::new(name.to_owned(), values);
         let numbers = |values| ColumnValues::Numeric(NumericColumn::float32(1, values));
-        let mut geometry = Geometry::new(NumericColumn::float32(3, self.positions));
-        geometry.part_offsets = Some(self.offsets);
-        geometry.vertex = vec![attribute("fa", numbers(self.fa))];
-        geometry.object = vec![
-            attribute("length", numbers(self.lengths)),
-            attribute("bundle", text(self.bundles)),
-        ];
-        geometry.groups = self.groups;
         let names = self.names.iter().map(|name| Some((*name).to_owned()));
-        geometry.group = vec![attribute("name", text(names.collect()))];
-        geometry
+        Geometry::builder(NumericColumn::float32(3, self.positions))
+            .paths(self.offsets, None)
+            .vertex(vec![attribute("fa", numbers(self.fa))])
+            .object(vec![
+                attribute("length", numbers(self.lengths)),
+                attribute("bundle", text(self.bundles)),
+            ])
+            .groups(self.groups)
+            .group(vec![attribute("name", text(names.collect()))])
     }
 }
 

@@ -35,8 +35,8 @@ impl GeometrySource for GeometryBatches {
         Err("batches in memory are read once".into())
     }
 
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::new(Kind::Float32, 1))
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(Geometry::new(NumericColumn::new(Kind::Float32, 1)))
     }
 
     fn link_numbering(&self) -> LinkNumbering {

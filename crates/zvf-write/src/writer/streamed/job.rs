@@ -102,7 +102,7 @@ async fn stage(
 ) -> Result<PlannedJob, Failure> {
     let parts = survey.parts(options).max(parts);
     let (batch, vertices) = (survey.batch, survey.vertices);
-    let tables = source.tables();
+    let tables = source.tables().map_err(Failure::of_source)?;
     let mut splitter = Partitioner::new(survey.outline, parts);
     let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
         path: std::env::temp_dir().display().to_string(),

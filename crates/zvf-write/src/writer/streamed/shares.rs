@@ -56,7 +56,7 @@ pub async fn plan_linked(
     tasks: usize,
     replaces_leftovers: bool,
 ) -> Result<PlannedJob, Failure> {
-    let tables = source.tables();
+    let tables = source.tables().map_err(Failure::of_source)?;
     let reserved = reserve(
         store,
         name,
@@ -236,8 +236,8 @@ pub async fn fill(
     let mut survey = GeometrySurvey::new(input.design()?, has_objects)?;
     let (mut batches, mut rows) = (Vec::new(), FIRST_BATCH);
     let numbering = source.link_numbering();
-    while let Some(batch) = source.next(rows).map_err(Failure::Source)? {
-        if batch.vertices() == 0 && batch.part_offsets.is_none() && batch.links.is_empty() {
+    while let Some(batch) = source.next(rows).map_err(Failure::of_source)? {
+        if batch.vertices() == 0 && batch.owners().offsets().is_none() && batch.links().is_empty() {
             continue;
         }
         rows = clamp_rows(memory / COPIES / row_size(&batch) as u64);

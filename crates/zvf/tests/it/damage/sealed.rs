@@ -202,7 +202,7 @@ async fn large() -> Case {
     for vertex in 0..10_000_u16 {
         rows.extend([f64::from(vertex % 100), f64::from(vertex / 100)]);
     }
-    case.geometry = Geometry::new(NumericColumn::float64(2, rows));
+    case.geometry = Geometry::builder(NumericColumn::float64(2, rows));
     case.design = Design::new(GeometryKind::Points);
     case.design.chunk_shape = Some(vec![2.0, 2.0]);
     let store = edits::unsealed_store(&mut case).await;
@@ -819,14 +819,14 @@ fn a_store_changed_by_others_is_sealed_again() {
 #[test]
 fn a_change_of_a_damaged_cell_is_an_error_that_names_it() {
     block_on(async {
-        let point = |at: f32| Geometry::new(NumericColumn::float32(3, [at; 3]));
+        let point = |at: f32| Geometry::builder(NumericColumn::float32(3, [at; 3]));
         let mut design = Design::new(GeometryKind::Points);
         design.chunk_shape = Some(vec![10.0; 3]);
         design.bounds = Some((vec![0.0; 3], vec![20.0; 3]));
         design.checksums = CellChecksums::Off;
         let store = OpenOptions::default().create("memory:").unwrap();
         let options = CreateOptions::new();
-        zvf::create(&store, point(1.0), design, &options)
+        zvf::create(&store, point(1.0).build().unwrap(), design, &options)
             .await
             .unwrap();
         let mut files = files_of(&store).await;
@@ -839,7 +839,11 @@ fn a_change_of_a_damaged_cell_is_an_error_that_names_it() {
             .unwrap();
         let append = |at| {
             let (editor, point) = (&editor, point(at));
-            async move { editor.append(&point, OutOfBounds::Reject).await }
+            async move {
+                editor
+                    .append(&point.build().unwrap(), OutOfBounds::Reject)
+                    .await
+            }
         };
         let error = append(2.0).await.unwrap_err();
         let error = zvf_model::error_chain::error_chain(&error);

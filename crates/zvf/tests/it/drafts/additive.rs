@@ -3,8 +3,8 @@
 use serde_json::json;
 use zvf::{
     BatchOptions, Bbox, Column, CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry,
-    GeometryKind, LevelChoice, LevelId, MigrateOptions, NumericColumn, PyramidOptions, Query,
-    QueryResult, Selection, Shape, build_pyramid,
+    GeometryBuilder, GeometryKind, LevelChoice, LevelId, MigrateOptions, NumericColumn,
+    PyramidOptions, Query, QueryResult, Selection, Shape, build_pyramid,
 };
 use zvf_format::numeric::Value;
 use zvf_model::grid::ChunkCoord;
@@ -19,7 +19,7 @@ const CHUNK: f64 = 10.0;
 
 /// Creates a store of one level for each geometry and joins them. All levels but the last are
 /// additive. Chunks are `scales` times as large as those of the root.
-fn store_of(kind: GeometryKind, levels: Vec<Geometry>, scales: &[f64]) -> Files {
+fn store_of(kind: GeometryKind, levels: Vec<GeometryBuilder>, scales: &[f64]) -> Files {
     let mut all = Files::new();
     let count = levels.len();
     for (level, (geometry, scale)) in levels.into_iter().zip(scales).enumerate() {
@@ -78,13 +78,13 @@ fn column(name: &str, values: &[u32]) -> Column {
     Column::new(name, numbers)
 }
 
-fn points(from: u32, count: u32, names: &[&str]) -> Geometry {
+fn points(from: u32, count: u32, names: &[&str]) -> GeometryBuilder {
     let at = |n: u32| {
         let n = f32::from(u16::try_from(n).unwrap());
         [n, 50.0 - n, 1.0]
     };
     let positions: Vec<[f32; 3]> = (from..from + count).map(at).collect();
-    let mut geometry = Geometry::new(rows(&positions));
+    let mut geometry = Geometry::builder(rows(&positions));
     let numbers: Vec<u32> = (from..from + count).collect();
     let columns = names.iter().map(|name| column(name, &numbers));
     geometry.vertex = columns.collect();
@@ -102,16 +102,18 @@ fn of_points() -> Files {
 }
 
 /// Paths of two vertices, in objects of these ids.
-fn paths(ids: &[i64]) -> Geometry {
+fn paths(ids: &[i64]) -> GeometryBuilder {
     let ends = |id: &i64| {
         let at = f32::from(u16::try_from(*id).unwrap()) * 8.0;
         [[at, 1.0, 1.0], [at + 7.0, 2.0, 1.0]]
     };
     let positions: Vec<[f32; 3]> = ids.iter().flat_map(ends).collect();
-    let mut geometry = Geometry::new(rows(&positions));
-    geometry.part_offsets = Some((0..=ids.len()).map(|at| at as u64 * 2).collect());
-    geometry.part_objects = Some(ids.to_vec());
-    geometry.objects = Some(ids.to_vec());
+    let mut geometry = Geometry::builder(rows(&positions))
+        .paths(
+            (0..=ids.len()).map(|at| at as u64 * 2).collect(),
+            ids.to_vec(),
+        )
+        .objects(ids.to_vec());
     let names: Vec<u32> = ids.iter().map(|id| u32::try_from(*id).unwrap()).collect();
     geometry.object = vec![column("name", &names)];
     geometry
@@ -123,17 +125,15 @@ fn of_paths() -> Files {
 }
 
 /// A triangle of three vertices in an object.
-fn triangle(id: i64) -> Geometry {
+fn triangle(id: i64) -> GeometryBuilder {
     let at = f32::from(u16::try_from(id).unwrap()) * 10.0;
-    let mut geometry = Geometry::new(rows(&[
+    Geometry::builder(rows(&[
         [at, 1.0, 1.0],
         [at + 3.0, 1.0, 1.0],
         [at, 5.0, 1.0],
-    ]));
-    geometry.object_ids = Some(vec![id; 3]);
-    geometry.link_width = 3;
-    geometry.links = vec![0, 1, 2];
-    geometry
+    ]))
+    .object_ids(vec![id; 3])
+    .links(3, vec![0, 1, 2])
 }
 
 async fn open(files: &Files) -> Dataset {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use zvf::{
-    Dataset, Design, Editor, ErrorKind, Geometry, GeometryKind, LevelId, MigrateOptions,
-    NumericColumn, OpenOptions, Query,
+    Dataset, Design, Editor, ErrorKind, Geometry, GeometryBuilder, GeometryKind, LevelId,
+    MigrateOptions, NumericColumn, OpenOptions, Query,
 };
 use zvf_build::WritePlan;
 use zvf_store::ByteRange;
@@ -37,9 +37,8 @@ async fn paths() -> Files {
 async fn written(form: zvf::ManifestForm) -> Files {
     let at = |n: u16| [f32::from(n) * 4.0, 1.0, 1.0];
     let positions: Vec<f32> = (0..20).flat_map(at).collect();
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.part_offsets = Some(vec![0, 7, 12, 20]);
-    geometry.part_objects = Some(vec![10, 30, 40]);
+    let geometry = Geometry::builder(NumericColumn::float32(3, positions))
+        .paths(vec![0, 7, 12, 20], vec![10, 30, 40]);
     let mut design = Design::new(GeometryKind::Polylines).object_index(form);
     design.chunk_shape = Some(vec![10.0; 3]);
     let mut files = created(geometry, design).await;
@@ -226,8 +225,8 @@ async fn many(form: zvf::ManifestForm, offset: i64) -> Files {
     for number in points.clone() {
         positions.extend([f64::from(number % 200), f64::from(number / 200)]);
     }
-    let mut geometry = Geometry::new(NumericColumn::float64(2, positions));
-    geometry.object_ids = Some(points.map(|id| i64::from(id) + offset).collect());
+    let geometry = Geometry::builder(NumericColumn::float64(2, positions))
+        .object_ids(points.map(|id| i64::from(id) + offset).collect());
     let mut design = Design::new(GeometryKind::Points).object_index(form);
     design.chunk_shape = Some(vec![50.0; 2]);
     design.compression = zvf::CellCompression::None;
@@ -346,14 +345,14 @@ fn a_dense_index_is_migrated() {
 }
 
 /// Polylines with these ids through several chunks.
-fn more_paths(ids: &[i64]) -> Geometry {
+fn more_paths(ids: &[i64]) -> GeometryBuilder {
     let at = |n: u16| [f32::from(n) * 3.0, 1.0, 1.0];
     let parts = u16::try_from(ids.len()).unwrap();
     let positions: Vec<f32> = (0..parts).flat_map(|_| (0..9).flat_map(at)).collect();
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.part_offsets = Some((0..=u64::from(parts)).map(|part| part * 9).collect());
-    geometry.part_objects = Some(ids.to_vec());
-    geometry
+    Geometry::builder(NumericColumn::float32(3, positions)).paths(
+        (0..=u64::from(parts)).map(|part| part * 9).collect(),
+        ids.to_vec(),
+    )
 }
 
 /// Changes keep the layout, including that of an index of another writer, which has unused blocks,
@@ -381,8 +380,16 @@ fn a_dense_index_is_kept_by_changes() {
                     let bounds = zvf::OutOfBounds::Reject;
                     let changed = match step {
                         0 => editor.remove(&[10]).await,
-                        1 => editor.append(&more_paths(&[500, 501]), bounds).await,
-                        2 => editor.replace(&more_paths(&[30]), bounds).await,
+                        1 => {
+                            editor
+                                .append(&more_paths(&[500, 501]).build().unwrap(), bounds)
+                                .await
+                        }
+                        2 => {
+                            editor
+                                .replace(&more_paths(&[30]).build().unwrap(), bounds)
+                                .await
+                        }
                         3 => editor.remove(&[500, 40]).await,
                         _ => editor.compact().await,
                     };

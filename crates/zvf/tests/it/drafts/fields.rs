@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryKind,
-    MigrateOptions, NumericColumn, OutOfBounds, PyramidOptions, Query, ValidateOptions,
-    build_pyramid, numeric::Kind, repair, validate,
+    CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryBuilder,
+    GeometryKind, MigrateOptions, NumericColumn, OutOfBounds, PyramidOptions, Query,
+    ValidateOptions, build_pyramid, numeric::Kind, repair, validate,
 };
 use zvf_build::WritePlan;
 use zvf_catalog::CatalogError;
@@ -16,13 +16,13 @@ use zvf_testkit::golden::Files;
 use super::{change, files_of, in_memory, recorded, set_level, set_root};
 use crate::block_on;
 
-async fn created(kind: GeometryKind, geometry: Geometry) -> Store {
+async fn created(kind: GeometryKind, geometry: GeometryBuilder) -> Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let mut design = Design::new(kind);
     design.chunk_shape = Some(vec![10.0; 3]);
     design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
-    let plan = WritePlan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     let options = CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
@@ -50,17 +50,15 @@ async fn codes(store: &Store) -> Vec<&'static str> {
 }
 
 /// Triangles, each in an object of its own, all in one chunk.
-fn triangles(ids: &[i64]) -> Geometry {
+fn triangles(ids: &[i64]) -> GeometryBuilder {
     let mut rows = Vec::new();
     for id in ids {
         let at = f32::from(u16::try_from(*id).unwrap());
         rows.extend([at, 1.0, 1.0, at + 0.5, 1.0, 1.0, at, 2.0, 1.0]);
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
-    geometry.object_ids = Some(ids.iter().flat_map(|id| [*id; 3]).collect());
-    geometry.link_width = 3;
-    geometry.links = (0..i64::try_from(ids.len()).unwrap() * 3).collect();
-    geometry
+    Geometry::builder(NumericColumn::float32(3, rows))
+        .object_ids(ids.iter().flat_map(|id| [*id; 3]).collect())
+        .links(3, (0..i64::try_from(ids.len()).unwrap() * 3).collect())
 }
 
 /// A level that is being built is not empty, wherever the field stands.
@@ -188,7 +186,7 @@ fn a_claim_about_groups_of_links_is_checked_and_removed_by_changes() {
         };
         assert_eq!(claim(&store).await, Some(json!(true)));
         editor
-            .append(&triangles(&[5]), OutOfBounds::Reject)
+            .append(&triangles(&[5]).build().unwrap(), OutOfBounds::Reject)
             .await
             .unwrap();
         assert_eq!(claim(&store).await, None);
@@ -223,7 +221,7 @@ fn groups_of_links_may_be_required() {
 #[test]
 fn declared_shards_and_the_id_of_the_world_survive_changes() {
     block_on(async {
-        let points = |at: f32| Geometry::new(NumericColumn::float32(3, [at, 1.0, 1.0]));
+        let points = |at: f32| Geometry::builder(NumericColumn::float32(3, [at, 1.0, 1.0]));
         let mut files = files_of(&created(GeometryKind::Points, points(1.0)).await).await;
         without_copy(&mut files);
         set_root(&mut files, "shard_shape", json!([2, 2, 1]));
@@ -237,7 +235,7 @@ fn declared_shards_and_the_id_of_the_world_survive_changes() {
         assert_eq!(dataset.root().shard_shape, Some(vec![2, 2, 1]));
         let editor = Editor::open(store.clone()).await.unwrap();
         editor
-            .append(&points(15.0), OutOfBounds::Reject)
+            .append(&points(15.0).build().unwrap(), OutOfBounds::Reject)
             .await
             .unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -313,10 +311,10 @@ fn added_arrays_follow_the_declared_shards() {
                 ]
             };
             let rows: Vec<f32> = (0..8).flat_map(at).collect();
-            let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
-            geometry.links = (0..8).collect();
+            let mut geometry =
+                Geometry::builder(NumericColumn::float32(3, rows)).links(2, (0..8).collect());
             if crossing {
-                geometry.links.extend([1, 2, 3, 4]);
+                geometry.links.ends.extend([1, 2, 3, 4]);
             }
             geometry
         };
@@ -355,7 +353,10 @@ fn added_arrays_follow_the_declared_shards() {
                 zvf::Column::new("class", NumericColumn::float32(1, [9.0; 8])),
                 zvf::Column::new("height", NumericColumn::float64(1, [7.0; 8])),
             ];
-            editor.append(&more, OutOfBounds::Reject).await.unwrap();
+            editor
+                .append(&more.build().unwrap(), OutOfBounds::Reject)
+                .await
+                .unwrap();
             editor.compact().await.unwrap();
         }
         let all = async |store: &Store| {

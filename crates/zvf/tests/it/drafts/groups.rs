@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use zvf::{
-    Bbox, CellChecksums, CellCompression, Clip, Column, Dataset, Design, Geometry, GeometryKind,
-    Mode, NumericColumn, OpenOptions, Query, QueryResult,
+    Bbox, CellChecksums, CellCompression, Clip, Column, Dataset, Design, Geometry, GeometryBuilder,
+    GeometryKind, Mode, NumericColumn, OpenOptions, Query, QueryResult,
 };
 use zvf_format::{
     fragment::{FragmentIndex, FragmentIndexBuilder},
@@ -117,7 +117,7 @@ fn plain(kind: GeometryKind) -> Design {
 }
 
 /// Fans of triangles, one for each object. Links have attributes of one number and of three.
-fn fans(objects: u16, triangles: u16) -> Geometry {
+fn fans(objects: u16, triangles: u16) -> GeometryBuilder {
     let mut positions = Vec::new();
     let (mut links, mut ids) = (Vec::new(), Vec::new());
     for object in 0..objects {
@@ -135,10 +135,9 @@ fn fans(objects: u16, triangles: u16) -> Geometry {
         }
     }
     let count = u16::try_from(links.len() / 3).unwrap();
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.object_ids = Some(ids);
-    geometry.link_width = 3;
-    geometry.links = links;
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, positions))
+        .object_ids(ids)
+        .links(3, links);
     let area = NumericColumn::float32(1, (0..count).map(f32::from));
     let normal = NumericColumn::float32(3, (0..count).flat_map(|n| [f32::from(n), 0.5, 1.0]));
     geometry.link = vec![Column::new("area", area), Column::new("normal", normal)];
@@ -311,11 +310,9 @@ fn objects(random: &mut Random, kind: GeometryKind) -> Case {
             }
         }
     }
-    let mut geometry = Geometry::new(NumericColumn::float64(3, positions));
-    geometry.object_ids = Some(ids);
-    geometry.link_width = width;
+    let mut geometry = Geometry::builder(NumericColumn::float64(3, positions)).object_ids(ids);
     let count = links.len() / width;
-    geometry.links = links;
+    geometry = geometry.links(width, links);
     let values = NumericColumn::float64(2, (0..2 * count).map(|_| random.unit()));
     geometry.link = vec![Column::new("weight", values)];
     case.geometry = geometry;

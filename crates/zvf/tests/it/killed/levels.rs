@@ -96,7 +96,13 @@ fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
             geometry, design, ..
         } = random::case(build.seed, kind, Profile::V09);
         let (address, options) = (first.address(), CreateOptions::default());
-        block_on(zvf::create(&address, geometry, design, &options)).unwrap();
+        block_on(zvf::create(
+            &address,
+            geometry.build().unwrap(),
+            design,
+            &options,
+        ))
+        .unwrap();
         let store = first.files();
         let states: Vec<_> = (0..=2)
             .map(|levels| block_on(files(&build.place(&store, levels))))

@@ -87,7 +87,7 @@ async fn append(
 ) -> Result<Vec<i64>, Error> {
     let editor = Editor::open_with(address, open).await?.retries(retries);
     let changed = editor
-        .append(&writers::of(writer), OutOfBounds::Reject)
+        .append(&writers::of(writer).build().unwrap(), OutOfBounds::Reject)
         .await?;
     Ok(changed.objects)
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use zvf::{CreateOptions, Editor, Error, OpenOptions};
 use zvf_build::{
-    CellChecksums, ColumnValues, Geometry, GeometryKind, OutOfBounds, Profile, ShardingPolicy,
+    CellChecksums, ColumnValues, GeometryBuilder, GeometryKind, OutOfBounds, Profile,
+    ShardingPolicy,
 };
 use zvf_model::key::Key;
 
@@ -138,12 +139,15 @@ impl Scenario {
         let options = CreateOptions::default();
         let later = later(&geometry, 1);
         let first = ids(&geometry);
-        zvf::create(address, geometry, design, &options)
+        zvf::create(address, geometry.build().unwrap(), design, &options)
             .await
             .unwrap();
         if self.operation == Operation::Compact {
             let editor = editor(address, &OpenOptions::default()).await.unwrap();
-            editor.append(&later, OutOfBounds::Expand).await.unwrap();
+            editor
+                .append(&later.build().unwrap(), OutOfBounds::Expand)
+                .await
+                .unwrap();
             editor.remove(&half(&first)).await.unwrap();
         }
     }
@@ -167,14 +171,14 @@ impl Scenario {
                     Operation::Replace => other.case(),
                     _ => self.case(),
                 };
-                zvf::create(address, geometry, design, &options)
+                zvf::create(address, geometry.build().unwrap(), design, &options)
                     .await
                     .map(drop)
             }
             Operation::Append => {
                 let editor = editor(address, open).await?;
                 editor
-                    .append(&later(&geometry, 2), OutOfBounds::Expand)
+                    .append(&later(&geometry, 2).build().unwrap(), OutOfBounds::Expand)
                     .await
                     .map(drop)
             }
@@ -187,7 +191,7 @@ impl Scenario {
                 let editor = editor(address, open).await?;
                 let later = later(&geometry, 2);
                 editor
-                    .replace_objects(&gone, &later, OutOfBounds::Expand)
+                    .replace_objects(&gone, &later.build().unwrap(), OutOfBounds::Expand)
                     .await
                     .map(drop)
             }
@@ -200,7 +204,8 @@ impl Scenario {
             Operation::Finish => editor(address, open).await.map(drop),
             Operation::WithoutTransaction => {
                 let store = zvf::Store::create("memory:").unwrap();
-                let plan = zvf_build::WritePlan::new(later(&geometry, 2), design).unwrap();
+                let plan = zvf_build::WritePlan::new(later(&geometry, 2).build().unwrap(), design)
+                    .unwrap();
                 zvf::create_from_plan(&store, plan, &CreateOptions::default()).await?;
                 let files = State::files(&store).await?;
                 let objects = files
@@ -239,7 +244,7 @@ async fn editor(address: &str, open: &OpenOptions) -> Result<Editor, Error> {
 }
 
 /// Returns the same geometry with other vertices at the same positions, of other objects.
-fn later(geometry: &Geometry, round: u64) -> Geometry {
+fn later(geometry: &GeometryBuilder, round: u64) -> GeometryBuilder {
     let mut later = geometry.clone();
     for attribute in &mut later.vertex {
         if let ("tag", ColumnValues::Numeric(tags)) =
@@ -250,8 +255,7 @@ fn later(geometry: &Geometry, round: u64) -> Geometry {
             }
         }
     }
-    let ids = later.object_ids.iter_mut().chain(&mut later.part_objects);
-    for id in ids.flatten() {
+    for id in later.owners.ids_mut().into_iter().flatten() {
         *id += i64::try_from(round).unwrap() << 50;
     }
     // The attributes of groups are already stored.
@@ -261,14 +265,10 @@ fn later(geometry: &Geometry, round: u64) -> Geometry {
 }
 
 /// Returns the ids of the objects of geometry that is stored alone.
-fn ids(geometry: &Geometry) -> Vec<i64> {
-    let parts = geometry.part_offsets.as_ref();
-    let numbered = || parts.map(|offsets| (0..).take(offsets.len() - 1).collect());
-    let own = geometry
-        .part_objects
-        .clone()
-        .or_else(|| geometry.object_ids.clone());
-    let ids: BTreeSet<i64> = own.or_else(numbered).into_iter().flatten().collect();
+fn ids(geometry: &GeometryBuilder) -> Vec<i64> {
+    let mut owners = geometry.owners.clone();
+    owners.number_paths(0);
+    let ids: BTreeSet<i64> = owners.ids().into_iter().flatten().copied().collect();
     ids.into_iter().collect()
 }
 

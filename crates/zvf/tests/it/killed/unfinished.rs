@@ -46,7 +46,10 @@ fn a_committed_change_is_reported_as_such_and_not_repeated() {
     block_on(async {
         let editor = Editor::open_with(&address, &open).await.unwrap();
         let more = writers::of(0);
-        let changed = editor.append(&more, OutOfBounds::Reject).await.unwrap();
+        let changed = editor
+            .append(&more.build().unwrap(), OutOfBounds::Reject)
+            .await
+            .unwrap();
         assert_eq!(changed.transaction, 1);
         let why = changed.unfinished.unwrap();
         assert!(why.contains("directory"), "{why}");

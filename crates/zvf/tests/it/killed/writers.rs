@@ -10,7 +10,9 @@ use std::{
 };
 
 use zvf::{CreateOptions, Dataset, Editor};
-use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds};
+use zvf_build::{
+    ColumnValues, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds,
+};
 use zvf_format::numeric::Kind;
 use zvf_store::CommitError;
 
@@ -76,7 +78,7 @@ impl WriterSetup {
 
     /// Returns the geometry that a writer appends, and the tags of each object. Each object
     /// intersects two chunks along the first axis.
-    fn addition(self, writer: u64, append: u64) -> (Geometry, Vec<Vec<u64>>) {
+    fn addition(self, writer: u64, append: u64) -> (GeometryBuilder, Vec<Vec<u64>>) {
         let first = if self.overlapping {
             0.0
         } else {
@@ -94,8 +96,7 @@ impl WriterSetup {
         }
         let mut geometry = paths(&places, &objects);
         if self.with_ids {
-            let ids = (0..OBJECTS).map(|object| id(writer, append, object));
-            geometry.part_objects = Some(ids.collect());
+            geometry.owners.number_paths(id(writer, append, 0));
         }
         (geometry, objects)
     }
@@ -109,13 +110,13 @@ fn float(number: u64) -> f64 {
     f64::from(u32::try_from(number).unwrap())
 }
 
-fn paths(places: &[f64], objects: &[Vec<u64>]) -> Geometry {
-    let mut geometry = Geometry::new(NumericColumn::float64(2, places.iter().copied()));
+fn paths(places: &[f64], objects: &[Vec<u64>]) -> GeometryBuilder {
+    let mut geometry = Geometry::builder(NumericColumn::float64(2, places.iter().copied()));
     let ends = objects.iter().scan(0, |end, tags| {
         *end += tags.len() as u64;
         Some(*end)
     });
-    geometry.part_offsets = Some([0].into_iter().chain(ends).collect());
+    geometry = geometry.paths([0].into_iter().chain(ends).collect(), None);
     let mut tags = NumericColumn::new(Kind::UInt64, 1);
     tags.bytes = objects
         .iter()
@@ -134,13 +135,18 @@ pub(super) async fn begin(address: &str) {
     let mut design = Design::new(GeometryKind::Polylines);
     design.chunk_shape = Some(vec![CHUNK, CHUNK]);
     design.bounds = Some((vec![0.0, 0.0], vec![400.0, CHUNK]));
-    zvf::create(address, geometry, design, &CreateOptions::default())
-        .await
-        .unwrap();
+    zvf::create(
+        address,
+        geometry.build().unwrap(),
+        design,
+        &CreateOptions::default(),
+    )
+    .await
+    .unwrap();
 }
 
 /// Returns objects without ids in the shared chunks.
-pub(super) fn of(writer: u64) -> Geometry {
+pub(super) fn of(writer: u64) -> GeometryBuilder {
     SHARED.addition(writer, 0).0
 }
 
@@ -243,7 +249,10 @@ pub(super) fn write(job: &str, address: &str) {
         let editor = Editor::open(address).await.unwrap().retries(setup.retries);
         for append in 0..setup.appends {
             let (geometry, _) = setup.addition(writer, append);
-            let result = match editor.append(&geometry, OutOfBounds::Reject).await {
+            let result = match editor
+                .append(&geometry.build().unwrap(), OutOfBounds::Reject)
+                .await
+            {
                 Ok(changed) => {
                     let ids = changed.objects.iter().map(|id| format!(" {id}"));
                     format!("{}{}", changed.transaction, ids.collect::<String>())

@@ -1,8 +1,8 @@
 //! Recorded stores of every generation: damage of a node has one meaning.
 
 use zvf::{
-    Dataset, Error, Geometry, IntoGeometry, LevelChoice, LevelId, Query, Severity, ValidateOptions,
-    validate,
+    Dataset, Error, GeometryBuilder, IntoGeometry, LevelChoice, LevelId, Query, Severity,
+    ValidateOptions, validate,
 };
 use zvf_catalog::{Catalog, CatalogError, Selection};
 use zvf_dataset::base;
@@ -71,16 +71,12 @@ fn is_changed(damage: &Damage) -> bool {
 }
 
 /// Returns the contents of a store as objects that it lacks, and the first of them.
-async fn addition(files: &Files) -> Option<(Geometry, i64)> {
+async fn addition(files: &Files) -> Option<(GeometryBuilder, i64)> {
     let dataset = Dataset::open(in_memory(files)).await.ok()?;
     let result = dataset.query(&Query::new()).await.ok()?;
     let last = result.objects.iter().copied().max()?;
-    let mut geometry = result.into_geometry().ok()?;
-    let lists = [
-        &mut geometry.objects,
-        &mut geometry.object_ids,
-        &mut geometry.part_objects,
-    ];
+    let mut geometry = result.into_geometry().ok()?.into_builder();
+    let lists = [geometry.objects.as_mut(), geometry.owners.ids_mut()];
     let lists = lists.into_iter().flatten();
     for id in lists.chain(geometry.groups.values_mut()).flatten() {
         *id += last + 1;

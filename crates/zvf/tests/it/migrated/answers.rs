@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json, json};
 use zvf::{
-    AutoLevels, CreateOptions, Dataset, Design, Geometry, GeometryKind, MigrateOptions,
-    MigrateReport, NumericColumn, OpenOptions, Profile, PyramidOptions, Severity, Store,
-    ValidateOptions, validate,
+    AutoLevels, CreateOptions, Dataset, Design, Geometry, GeometryBuilder, GeometryKind,
+    MigrateOptions, MigrateReport, NumericColumn, OpenOptions, Profile, PyramidOptions, Severity,
+    Store, ValidateOptions, validate,
 };
 use zvf_build::WritePlan;
 use zvf_catalog::Selection;
@@ -33,8 +33,8 @@ fn opened(files: &Files) -> Dataset {
     block_on(Dataset::open(store.unwrap())).unwrap()
 }
 
-async fn created(geometry: Geometry, design: Design) -> Dataset {
-    let plan = WritePlan::new(geometry, design).unwrap();
+async fn created(geometry: GeometryBuilder, design: Design) -> Dataset {
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let options = CreateOptions::default();
@@ -317,10 +317,10 @@ fn ids_are_kept_beside_an_attribute_of_their_name() {
         column
     };
     let rows = (0_u8..9).map(f32::from);
-    let mut points = Geometry::new(NumericColumn::float32(3, rows));
-    points.object_ids = Some(ids.to_vec());
-    points.objects = Some(ids.to_vec());
-    points.object = vec![Column::new("object_id", numbers(&[33, 11, 22]))];
+    let points = Geometry::builder(NumericColumn::float32(3, rows))
+        .object_ids(ids.to_vec())
+        .objects(ids.to_vec())
+        .object(vec![Column::new("object_id", numbers(&[33, 11, 22]))]);
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![10.0; 3]);
     block_on(async {
@@ -352,9 +352,9 @@ fn ids_are_kept_beside_an_attribute_of_their_name() {
 #[test]
 fn levels_with_gaps_of_ids_have_no_findings() {
     let rows = (0_u8..60).map(f32::from);
-    let mut points = Geometry::new(NumericColumn::float32(3, rows));
-    points.object_ids = Some((0..20).map(|row| if row < 10 { 3 } else { 9 }).collect());
-    points.objects = Some(vec![3, 9]);
+    let points = Geometry::builder(NumericColumn::float32(3, rows))
+        .object_ids((0..20).map(|row| if row < 10 { 3 } else { 9 }).collect())
+        .objects(vec![3, 9]);
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![32.0; 3]);
     block_on(async {
@@ -401,10 +401,10 @@ fn bools_of_reordered_objects_stay_bools() {
         column
     };
     let rows = (0_u8..9).map(f32::from);
-    let mut points = Geometry::new(NumericColumn::float32(3, rows));
-    points.object_ids = Some(vec![2, 0, 1]);
-    points.objects = Some(vec![2, 0, 1]);
-    points.object = vec![Column::new("flag", flags(&[1, 0, 0]))];
+    let points = Geometry::builder(NumericColumn::float32(3, rows))
+        .object_ids(vec![2, 0, 1])
+        .objects(vec![2, 0, 1])
+        .object(vec![Column::new("flag", flags(&[1, 0, 0]))]);
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![10.0; 3]);
     block_on(async {

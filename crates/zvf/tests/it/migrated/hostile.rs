@@ -232,12 +232,11 @@ fn a_created_store_survives_migration_and_back() {
     use zvf::{Design, Geometry, GeometryKind, NumericColumn};
     use zvf_build::WritePlan;
     let rows = (0_u8..60).map(f32::from);
-    let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
-    geometry.part_offsets = Some(vec![0, 7, 20]);
+    let geometry = Geometry::builder(NumericColumn::float32(3, rows)).paths(vec![0, 7, 20], None);
     let mut design = Design::new(GeometryKind::Lines);
     design.kind = GeometryKind::Polylines;
     design.chunk_shape = Some(vec![10.0; 3]);
-    let plan = WritePlan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();

@@ -48,7 +48,8 @@ fn each_point_is_on_one_level_and_every_query_sees_all() {
     let count = 6000;
     let positions =
         (0..count * 3).map(|_| f32::from(u16::try_from(random.below(16_000)).unwrap()) / 100.0);
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions.collect::<Vec<f32>>()));
+    let mut geometry =
+        Geometry::builder(NumericColumn::float32(3, positions.collect::<Vec<f32>>()));
     let bytes = (0..u32::try_from(count).unwrap()).flat_map(u32::to_le_bytes);
     let mut own = NumericColumn::new(zvf::numeric::Kind::UInt32, 1);
     own.bytes = bytes.collect();
@@ -58,7 +59,7 @@ fn each_point_is_on_one_level_and_every_query_sees_all() {
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let plan = WritePlan::new(geometry, design).unwrap();
+        let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
         zvf::create_from_plan(&store, plan, &CreateOptions::default())
             .await
             .unwrap();
@@ -135,14 +136,14 @@ fn a_level_may_hold_fewer_points_than_the_next() {
 fn points_of_objects_are_not_declared_by_refinement() {
     let at = |point: u16| f32::from(point % 40);
     let positions = (0..80).flat_map(|point| [at(point), at(point * 7), at(point * 3)]);
-    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    geometry.object_ids = Some((0..80).map(|point| point % 3).collect());
+    let geometry = Geometry::builder(NumericColumn::float32(3, positions))
+        .object_ids((0..80).map(|point| point % 3).collect());
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![10.0; 3]);
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let plan = WritePlan::new(geometry, design).unwrap();
+        let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
         let options = CreateOptions::default();
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         let mut automatic = AutoLevels::default();

@@ -156,9 +156,9 @@ fn levels_above_an_empty_level_return() {
         refresh_pyramid(&store, &refresh).await.unwrap();
         refresh_pyramid(&store, &refresh).await.unwrap();
         let editor = Editor::open(&store).await.unwrap();
-        let mut geometry = all.into_geometry().unwrap();
+        let mut geometry = all.into_geometry().unwrap().into_builder();
         // The ids are in use by objects without vertices.
-        for id in geometry.part_objects.iter_mut().flatten() {
+        for id in geometry.owners.ids_mut().into_iter().flatten() {
             *id += 1000;
         }
         for id in geometry.objects.iter_mut().flatten() {
@@ -166,6 +166,7 @@ fn levels_above_an_empty_level_return() {
         }
         geometry.groups.clear();
         geometry.group.clear();
+        let geometry = geometry.build().unwrap();
         editor.append(&geometry, OutOfBounds::Expand).await.unwrap();
         refresh_pyramid(&store, &refresh).await.unwrap();
         let dataset = Dataset::open(&store).await.unwrap();

@@ -8,7 +8,10 @@ use zvf::{
     coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     refresh_pyramid, validate,
 };
-use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn, Profile};
+use zvf_build::{
+    ColumnValues, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, Profile,
+    VertexOwners,
+};
 use zvf_format::numeric::Kind;
 use zvf_model::{level::LevelId, root::CrossLevelDepth};
 use zvf_testkit::{golden::Golden, stores::Random};
@@ -47,7 +50,7 @@ fn bins(axes: usize, sparsity: Option<&ObjectSelection>) -> Vec<LevelDesign> {
 
 /// Builds levels of geometry and runs every check.
 fn check(
-    geometry: Geometry,
+    geometry: GeometryBuilder,
     kind: GeometryKind,
     profile: Profile,
     levels: Vec<LevelDesign>,
@@ -78,7 +81,7 @@ const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
 fn nan_counts_as_a_missing_value() {
     for rule in [None].into_iter().chain(Aggregation::ALL.map(Some)) {
         let mut random = Random::new(5);
-        let mut geometry = Geometry::new(places(&mut random, 90, 2));
+        let mut geometry = Geometry::builder(places(&mut random, 90, 2));
         let values: Vec<f32> = geometry
             .positions
             .bytes
@@ -117,7 +120,7 @@ fn nan_counts_as_a_missing_value() {
 
 #[test]
 fn averaging_rules_are_rejected_for_text() {
-    let mut geometry = Geometry::new(places(&mut Random::new(1), 20, 2));
+    let mut geometry = Geometry::builder(places(&mut Random::new(1), 20, 2));
     let words = (0..20).map(|at| Some(format!("word {}", at % 3)));
     geometry
         .vertex
@@ -154,8 +157,7 @@ fn objects_may_be_empty_or_one_vertex() {
             *end += length;
             Some(*end)
         }));
-        let mut geometry = Geometry::new(places(&mut random, 40, 3));
-        geometry.part_offsets = Some(offsets);
+        let geometry = Geometry::builder(places(&mut random, 40, 3)).paths(offsets, None);
         let one = ObjectSelection {
             sparsity: Sparsity {
                 amount: Amount::Count(1),
@@ -185,8 +187,7 @@ fn objects_may_be_empty_or_one_vertex() {
 #[test]
 fn every_point_may_be_an_object() {
     let mut random = Random::new(9);
-    let mut geometry = Geometry::new(places(&mut random, 60, 3));
-    geometry.object_ids = Some((0..60).collect());
+    let geometry = Geometry::builder(places(&mut random, 60, 3)).object_ids((0..60).collect());
     let mut levels = bins(3, None);
     for level in &mut levels {
         let cell = level.method.cell().unwrap().to_vec();
@@ -216,8 +217,8 @@ fn values_of_fragments_stay_with_their_objects() {
     // The lines are so far apart that no two share a vertex.
     let lines = (0..6).flat_map(|line| (0..20).map(move |at| (line, at)));
     let values = lines.flat_map(|(line, at)| [at as f32, line as f32 * 40.0, 1.0]);
-    let mut geometry = Geometry::new(NumericColumn::float32(3, values.collect::<Vec<f32>>()));
-    geometry.part_offsets = Some((0..=6).map(|at| at * 20).collect());
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, values.collect::<Vec<f32>>()))
+        .paths((0..=6).map(|at| at * 20).collect(), None);
     let own: Vec<f32> = (0..6).map(|_| random.below(100) as f32).collect();
     let values = ColumnValues::Numeric(NumericColumn::float32(1, own.clone()));
     geometry.fragment.push(attribute("bundle", values));
@@ -348,18 +349,17 @@ fn methods_of_other_geometry_are_refused() {
 
 /// Asserts that none of these levels is built, for a reason that contains `why`.
 fn check_refused(kind: GeometryKind, refused: Vec<PyramidLevels>, why: &str) {
-    let mut geometry = Geometry::new(places(&mut Random::new(7), 40, 3));
+    let mut geometry = Geometry::builder(places(&mut Random::new(7), 40, 3));
     match kind {
         GeometryKind::Points => {}
-        GeometryKind::Polylines => geometry.part_offsets = Some(vec![0, 40]),
+        GeometryKind::Polylines => geometry = geometry.paths(vec![0, 40], None),
         GeometryKind::Mesh => {
-            geometry.link_width = 3;
-            geometry.links = (0..39).collect();
+            geometry = geometry.links(3, (0..39).collect());
         }
-        _ => geometry.links = (1..40).flat_map(|at| [at, at - 1]).collect(),
+        _ => geometry.links.ends = (1..40).flat_map(|at| [at, at - 1]).collect(),
     }
     if kind == GeometryKind::Skeletons {
-        geometry.object_ids = Some(vec![0; 40]);
+        geometry.owners = VertexOwners::Vertices(vec![0; 40]);
     }
     let mut design = Design::new(kind);
     design.chunk_shape = Some(vec![8.0; 3]);
@@ -473,7 +473,7 @@ fn vertices_on_the_border_of_a_chunk_keep_their_position() {
                 sharding: None,
             }]);
             block_on(async {
-                let store = store_of(Geometry::new(positions), design).await;
+                let store = store_of(Geometry::builder(positions), design).await;
                 build_pyramid(&store, &options).await.unwrap();
                 let mut query = Query::new();
                 query.level = LevelChoice::Number(LevelId::new(1));
@@ -500,7 +500,7 @@ async fn found(store: &Store) -> BTreeSet<String> {
 fn levels_without_vertices_have_arrays() {
     let corners = || {
         let corners = [[0.0; 3], [5.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 5.0]];
-        Geometry::new(NumericColumn::float32(3, corners.concat()))
+        Geometry::builder(NumericColumn::float32(3, corners.concat()))
     };
     let design = |kind, profile| {
         let mut design = Design::new(kind);
@@ -510,8 +510,7 @@ fn levels_without_vertices_have_arrays() {
     };
     for profile in PROFILES {
         let mut faces = corners();
-        faces.link_width = 3;
-        faces.links = vec![0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3];
+        faces = faces.links(3, vec![0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]);
         let mut levels = bins(3, None);
         levels.truncate(1);
         let path_levels = PyramidOptions::new().levels(PyramidLevels::Explicit(levels.clone()));
@@ -532,8 +531,7 @@ fn levels_without_vertices_have_arrays() {
             has_empty_level(&store, &about).await;
         });
         let mut path = corners();
-        path.part_offsets = Some(vec![0, 4]);
-        path.part_objects = Some(vec![7]);
+        path = path.paths(vec![0, 4], vec![7]);
         block_on(async {
             let store = store_of(path, design(GeometryKind::Polylines, profile)).await;
             let path_levels = path_levels.cross_level(CrossLevel::None);
@@ -568,7 +566,7 @@ fn a_depth_that_the_format_cannot_express_means_all_levels() {
         (u32::MAX, CrossLevelDepth::All),
     ] {
         let mut random = Random::new(1);
-        let geometry = Geometry::new(places(&mut random, 200, 2));
+        let geometry = Geometry::builder(places(&mut random, 200, 2));
         let mut design = Design::new(GeometryKind::Points);
         design.chunk_shape = Some(vec![10.0; 2]);
         block_on(async {

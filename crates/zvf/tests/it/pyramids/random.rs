@@ -31,8 +31,8 @@ pub(crate) struct Wanted {
 }
 
 /// Creates a store.
-pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> Store {
-    let plan = WritePlan::new(geometry, design).unwrap();
+pub(super) async fn store_of(geometry: zvf_build::GeometryBuilder, design: Design) -> Store {
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let written = zvf::create_from_plan(&store, plan, &CreateOptions::new().seal(false)).await;
@@ -58,7 +58,7 @@ pub(super) async fn wanted_in(
         ..
     } = random::case(seed, kind, profile);
     change(&mut design, geometry.axes());
-    let has_objects = design.kind.is_paths() || geometry.object_ids.is_some();
+    let has_objects = design.kind.is_paths() || geometry.owners.ids().is_some();
     let is_rich = geometry.vertex.len() > 1;
     let has_weight = geometry.link.iter().any(|own| own.name == "weight");
     let store = store_of(geometry, design.clone()).await;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use zvf::{
-    Bbox, Column, CrossLevel, Dataset, Design, Editor, Geometry, GeometryKind, LevelChoice,
-    LevelDesign, LevelReport, NumericColumn, ObjectSelection, OutOfBounds, Profile, PyramidLevels,
-    PyramidOptions, Query, Store, ValidateOptions, build_pyramid,
+    Bbox, Column, CrossLevel, Dataset, Design, Editor, Geometry, GeometryBuilder, GeometryKind,
+    LevelChoice, LevelDesign, LevelReport, NumericColumn, ObjectSelection, OutOfBounds, Profile,
+    PyramidLevels, PyramidOptions, Query, Store, ValidateOptions, build_pyramid,
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     refresh_pyramid, validate,
 };
@@ -86,7 +86,7 @@ fn sorted(json: &mut Value) {
 
 fn design(random: &mut Random, case: &Case, chunk: &[f64]) -> LevelDesign {
     let kind = case.design.kind;
-    let triangles = case.geometry.link_width == 3;
+    let triangles = case.geometry.links.width == 3;
     let scale = 1 + u32::try_from(random.below(2)).unwrap();
     let cells = [1.0, 2.0, 3.0, 4.0][random.below(4)];
     let cell: Vec<f64> = chunk
@@ -257,7 +257,7 @@ fn refreshed_levels_of_meshes_equal_rebuilt_ones() {
 
 /// Creates a store with chunks of extent 10 and one level.
 async fn store_with_level(
-    geometry: Geometry,
+    geometry: GeometryBuilder,
     kind: GeometryKind,
     method: CoarsenMethod,
 ) -> (Store, PyramidOptions) {
@@ -293,8 +293,10 @@ fn a_chunk_that_lost_a_link_is_refreshed() {
         // Chunk 0 has a row of vertices, and the fourth is linked to a vertex of chunk 1.
         let along = (1..=8_u8).chain([15]);
         let places = along.flat_map(|at| [f32::from(at), 1.0]);
-        let mut geometry = Geometry::new(NumericColumn::float32(2, places));
-        geometry.links = (0..7).flat_map(|at| [at, at + 1]).chain([3, 8]).collect();
+        let geometry = Geometry::builder(NumericColumn::float32(2, places)).links(
+            2,
+            (0..7).flat_map(|at| [at, at + 1]).chain([3, 8]).collect(),
+        );
         block_on(async {
             let (store, options) = store_with_level(geometry, GeometryKind::Graphs, method).await;
             assert_eq!(vertices(&store).await, 4, "{about}");
@@ -311,12 +313,12 @@ fn a_chunk_that_lost_a_link_is_refreshed() {
 #[test]
 fn levels_that_lost_all_links_have_no_groups_of_links() {
     let places = [1.0, 1.0, 15.0, 1.0, 35.0, 1.0];
-    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
-    geometry.links = vec![0, 1];
-    geometry.link = vec![Column::new(
-        "weight",
-        [7_u32].into_iter().collect::<NumericColumn>(),
-    )];
+    let geometry = Geometry::builder(NumericColumn::float32(2, places))
+        .links(2, vec![0, 1])
+        .link(vec![Column::new(
+            "weight",
+            [7_u32].into_iter().collect::<NumericColumn>(),
+        )]);
     let method = CoarsenMethod::Bins {
         cell: vec![5.0; 2],
         placement: Placement::Mean,
@@ -361,8 +363,8 @@ fn subsets_do_not_depend_on_removed_objects() {
     let places = [0.0, 20.0].into_iter().flat_map(|first| {
         (0..20_u8).flat_map(move |at| [first + f32::from(at) / 2.0, f32::from(at % 7)])
     });
-    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
-    geometry.object_ids = Some([[1; 20], [2; 20]].concat());
+    let geometry = Geometry::builder(NumericColumn::float32(2, places))
+        .object_ids([[1; 20], [2; 20]].concat());
     block_on(async {
         let (store, options) = store_with_level(geometry, GeometryKind::Points, method).await;
         let editor = Editor::open(store.clone()).await.unwrap();
@@ -384,8 +386,8 @@ fn one_of_each(extent: f64) -> CoarsenMethod {
 /// A grid of objects of two points, in several chunks, with a level of one point for each.
 async fn pairs_with_level() -> (Store, PyramidOptions) {
     let places = (0..80_u8).flat_map(|at| [f32::from(at) / 2.0, f32::from(at % 7)]);
-    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
-    geometry.object_ids = Some((0..80).map(|at| at / 2).collect());
+    let mut geometry = Geometry::builder(NumericColumn::float32(2, places))
+        .object_ids((0..80).map(|at| at / 2).collect());
     let rows = (0..80_u32).collect::<NumericColumn>();
     geometry.vertex = vec![Column::new("row", rows)];
     store_with_level(geometry, GeometryKind::Points, one_of_each(10.0)).await
@@ -423,8 +425,8 @@ fn compacting_does_not_outdate_levels() {
 fn compacting_outdates_levels_if_it_drops_vertices() {
     block_on(async {
         let places = (0..10_u8).flat_map(|at| [f32::from(at), 0.0]);
-        let mut geometry = Geometry::new(NumericColumn::float32(2, places));
-        geometry.object_ids = Some([[1; 4].as_slice(), &[2; 6]].concat());
+        let geometry = Geometry::builder(NumericColumn::float32(2, places))
+            .object_ids([[1; 4].as_slice(), &[2; 6]].concat());
         let mut design = Design::new(GeometryKind::Points);
         design.chunk_shape = Some(vec![10.0; 2]);
         design.checksums = CellChecksums::Off;
@@ -492,11 +494,14 @@ fn levels_of_stores_without_objects_left_are_sound() {
         let empty = |level: &LevelReport| (level.vertices, level.objects) == (0, Some(0));
         assert!(levels.len() == 2 && levels.iter().all(empty), "{levels:?}");
         is_sound(&store, "without objects").await;
-        let mut point = Geometry::new(NumericColumn::float32(2, [6.0, 5.0, 7.0, 5.0]));
-        point.object_ids = Some(vec![9, 9]);
+        let mut point = Geometry::builder(NumericColumn::float32(2, [6.0, 5.0, 7.0, 5.0]))
+            .object_ids(vec![9, 9]);
         let rows = [80_u32, 81].into_iter().collect::<NumericColumn>();
         point.vertex = vec![Column::new("row", rows)];
-        editor.append(&point, OutOfBounds::Reject).await.unwrap();
+        editor
+            .append(&point.build().unwrap(), OutOfBounds::Reject)
+            .await
+            .unwrap();
         let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
         let levels = refreshed.unwrap().levels;
         assert!(
@@ -556,8 +561,8 @@ fn references_are_not_counted_if_paths_are_refreshed_in_part() {
     let places = [0.0, 0.0, 0.0, 20.0]
         .into_iter()
         .flat_map(|first| (0..5_u8).flat_map(move |at| [first + f32::from(at), f32::from(at)]));
-    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
-    geometry.part_offsets = Some(vec![0, 5, 10, 15, 20]);
+    let geometry =
+        Geometry::builder(NumericColumn::float32(2, places)).paths(vec![0, 5, 10, 15, 20], None);
     block_on(async {
         let (store, options) = store_with_level(geometry, GeometryKind::Streamlines, method).await;
         let editor = Editor::open(store.clone()).await.unwrap();
@@ -573,11 +578,10 @@ fn references_are_not_counted_if_paths_are_refreshed_in_part() {
 }
 
 /// Returns an object of two vertices in two chunks, linked to each other.
-fn edge(id: i64, y: f32) -> Geometry {
-    let mut geometry = Geometry::new(NumericColumn::float32(2, [5.0, y, 15.0, y]));
-    geometry.object_ids = Some(vec![id, id]);
-    geometry.links = vec![0, 1];
-    geometry
+fn edge(id: i64, y: f32) -> GeometryBuilder {
+    Geometry::builder(NumericColumn::float32(2, [5.0, y, 15.0, y]))
+        .object_ids(vec![id, id])
+        .links(2, vec![0, 1])
 }
 
 /// Regression test: compaction sorts objects, and links to vertices of unchanged chunks named their
@@ -594,13 +598,18 @@ fn levels_are_rebuilt_if_the_order_of_objects_changed() {
         let (store, options) = store_with_level(edge(5, 1.0), kind, method).await;
         let editor = Editor::open(store.clone()).await.unwrap();
         let expand = OutOfBounds::Expand;
-        editor.append(&edge(1, 8.0), expand).await.unwrap();
+        editor
+            .append(&edge(1, 8.0).build().unwrap(), expand)
+            .await
+            .unwrap();
         check_refresh(&store, &options, "appended").await;
         editor.compact().await.unwrap();
         assert!(!stale(&store).await);
-        let mut point = Geometry::new(NumericColumn::float32(2, [6.0, 5.0]));
-        point.object_ids = Some(vec![9]);
-        editor.append(&point, expand).await.unwrap();
+        let point = Geometry::builder(NumericColumn::float32(2, [6.0, 5.0])).object_ids(vec![9]);
+        editor
+            .append(&point.build().unwrap(), expand)
+            .await
+            .unwrap();
         check_refresh(&store, &options, "compacted").await;
         is_sound(&store, "compacted").await;
     });

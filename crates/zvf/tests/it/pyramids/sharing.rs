@@ -6,7 +6,7 @@ use zvf::{
     Dataset, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions, build_pyramid,
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
-use zvf_build::{Design, Geometry, GeometryKind, NumericColumn};
+use zvf_build::{Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn};
 use zvf_testkit::stores::Random;
 
 use super::{bins::distance, model::Level, random::store_of};
@@ -17,7 +17,7 @@ const LINES: usize = 50;
 const POINTS: usize = 80;
 
 /// Returns lines along arcs, each slightly offset from that of its bundle.
-fn tractogram() -> Geometry {
+fn tractogram() -> GeometryBuilder {
     let mut random = Random::new(2026);
     let (mut values, mut offsets) = (Vec::new(), vec![0]);
     for bundle in 0..BUNDLES {
@@ -40,9 +40,7 @@ fn tractogram() -> Geometry {
             offsets.push((values.len() / 3) as u64);
         }
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, values));
-    geometry.part_offsets = Some(offsets);
-    geometry
+    Geometry::builder(NumericColumn::float32(3, values)).paths(offsets, None)
 }
 
 #[test]
@@ -110,8 +108,8 @@ fn subsets_of_shared_points_have_the_points_of_kept_objects() {
         [[x, 0.5], [x, 1.0], [x, 5.0], [x, 9.0]].concat()
     });
     let more = (0..20_u8).flat_map(|at| [f32::from(at), 15.0]);
-    let mut geometry = Geometry::new(NumericColumn::float32(2, places.chain(more)));
-    geometry.object_ids = Some([[1, 2, 2, 2].repeat(60), vec![1; 20]].concat());
+    let geometry = Geometry::builder(NumericColumn::float32(2, places.chain(more)))
+        .object_ids([[1, 2, 2, 2].repeat(60), vec![1; 20]].concat());
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![20.0; 2]);
     let level = |method: CoarsenMethod, kept: Option<ObjectSelection>| LevelDesign {

@@ -6,7 +6,7 @@ use zvf::{
     Dataset, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions, build_pyramid,
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
-use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn};
+use zvf_build::{ColumnValues, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn};
 use zvf_testkit::stores::Random;
 
 use super::{bins::distance, model::Level, random::store_of};
@@ -15,7 +15,7 @@ use crate::{block_on, validated::own::is_sound, written::random::attribute};
 const OBJECTS: usize = 30;
 
 /// Returns random walks of different lengths, with a score; some are in groups.
-fn walks(random: &mut Random) -> Geometry {
+fn walks(random: &mut Random) -> GeometryBuilder {
     let (mut values, mut offsets) = (Vec::new(), vec![0]);
     for _ in 0..OBJECTS {
         let mut at = [0; 3].map(|_: u32| random.between(-30, 30) as f32);
@@ -25,15 +25,14 @@ fn walks(random: &mut Random) -> Geometry {
         }
         offsets.push((values.len() / 3) as u64);
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, values));
-    geometry.part_offsets = Some(offsets);
     let ids: Vec<i64> = (0..OBJECTS as i64).map(|at| (at * 7) % 31 + 100).collect();
+    let positions = NumericColumn::float32(3, values);
+    let mut geometry = Geometry::builder(positions).paths(offsets, ids.clone());
     geometry.groups = BTreeMap::from([
         (0, ids[..9].to_vec()),
         (1, ids[5..12].to_vec()),
         (3, ids[20..22].to_vec()),
     ]);
-    geometry.part_objects = Some(ids);
     let score = (0..OBJECTS).map(|at| match at % 7 {
         3 => f32::NAN,
         _ => random.below(1000) as f32 / 8.0,
@@ -44,7 +43,11 @@ fn walks(random: &mut Random) -> Geometry {
 }
 
 /// Builds a level with some of the objects. Returns their ids and the previous level.
-async fn kept(geometry: Geometry, amount: Amount, strategy: Strategy) -> (BTreeSet<i64>, Level) {
+async fn kept(
+    geometry: GeometryBuilder,
+    amount: Amount,
+    strategy: Strategy,
+) -> (BTreeSet<i64>, Level) {
     let mut design = Design::new(GeometryKind::Polylines);
     design.chunk_shape = Some(vec![10.0; 3]);
     let is_attribute = matches!(strategy, Strategy::Attribute { .. });
@@ -124,7 +127,7 @@ fn levels_keep_the_objects_that_the_strategy_selects() {
                 let ColumnValues::Numeric(score) = &geometry.object[0].values else {
                     panic!()
                 };
-                let ids = geometry.part_objects.as_ref().unwrap();
+                let ids = geometry.owners.ids().unwrap();
                 are_greatest(&level, &own, |id| {
                     let row = score
                         .row(ids.iter().position(|own| *own == id).unwrap())
@@ -172,7 +175,7 @@ fn levels_keep_the_objects_that_the_strategy_selects() {
         assert_eq!(
             own,
             ids.into_iter()
-                .filter(|id| geometry.part_objects.as_ref().unwrap().contains(id))
+                .filter(|id| geometry.owners.ids().unwrap().contains(id))
                 .collect()
         );
     }

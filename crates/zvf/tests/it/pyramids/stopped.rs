@@ -40,7 +40,7 @@ pub(super) async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store 
     (design.chunk_shape, design.bin_shape) = (Some(vec![8.0; 3]), None);
     let none: [(&str, &[u8]); 0] = [];
     let store = open.from_memory(none).unwrap();
-    let plan = WritePlan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     let written = zvf::create_from_plan(&store, plan, &CreateOptions::new().seal(false)).await;
     written.unwrap();
     store

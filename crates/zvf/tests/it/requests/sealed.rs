@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use tokio::time::Instant;
 use zvf::{
-    Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions, Query, Store,
-    ValidateOptions,
+    Dataset, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OpenOptions, Query,
+    Store, ValidateOptions,
 };
 use zvf_query::geometry::{Bbox, Position};
 use zvf_store::SimulatedNetwork;
@@ -27,7 +27,7 @@ struct Cost {
 
 async fn create(side: u16, is_sealed: bool) -> Store {
     let vertices = (0..side * side).flat_map(|at| [f64::from(at % side), f64::from(at / side)]);
-    let points = Geometry::new(NumericColumn::float64(2, vertices));
+    let points = Geometry::builder(NumericColumn::float64(2, vertices));
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![1.0, 1.0]);
     design.name = Some("points".to_owned());
@@ -41,7 +41,9 @@ async fn create(side: u16, is_sealed: bool) -> Store {
         .record_requests(true);
     let store = options.create("memory:").unwrap();
     let options = zvf::CreateOptions::new().seal(is_sealed);
-    zvf::create(&store, points, design, &options).await.unwrap();
+    zvf::create(&store, points.build().unwrap(), design, &options)
+        .await
+        .unwrap();
     store
 }
 
@@ -137,7 +139,7 @@ fn validation_reads_no_object_again_for_the_inventory() {
 }
 
 /// Paths through many chunks, with an attribute: 40 KiB of positions in some hundred cells.
-fn paths() -> (Geometry, Design) {
+fn paths() -> (GeometryBuilder, Design) {
     let mut rows = Vec::new();
     for path in 0..200_u16 {
         for step in 0..17_u16 {
@@ -145,8 +147,8 @@ fn paths() -> (Geometry, Design) {
             rows.extend([turn, f32::from(path % 40), f32::from((path + step) % 30)]);
         }
     }
-    let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
-    geometry.part_offsets = Some((0..=200).map(|path| path * 17).collect());
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, rows))
+        .paths((0..=200).map(|path| path * 17).collect(), None);
     let values: Vec<f32> = (0..200 * 17_u16).map(f32::from).collect();
     let values = NumericColumn::float32(1, values);
     geometry.vertex = vec![zvf::Column::new("value", values)];
@@ -200,7 +202,7 @@ fn the_costs_in_the_guide_are_those_of_queries() {
             for store in [disk, bucket] {
                 let (geometry, design) = paths();
                 let options = zvf::CreateOptions::new().seal(is_sealed);
-                zvf::create(&store, geometry, design, &options)
+                zvf::create(&store, geometry.build().unwrap(), design, &options)
                     .await
                     .unwrap();
                 stores.push(store);

@@ -3,7 +3,10 @@
 use core::iter::Sum;
 use std::collections::BTreeMap;
 
-use zvf::{CreateOptions, Design, Geometry, GeometryKind, Location, NumericColumn, QueryResult};
+use zvf::{
+    CreateOptions, Design, Geometry, GeometryBuilder, GeometryKind, Location, NumericColumn,
+    QueryResult,
+};
 
 /// Vertices of an object, over four chunks.
 const LENGTH: u32 = 8;
@@ -89,13 +92,13 @@ impl Model {
         design.chunk_shape = Some(vec![10.0, 10.0]);
         design.bounds = Some((vec![0.0, 0.0], vec![40.0, 10.0]));
         let options = CreateOptions::new().seal(false);
-        let created = zvf::create(location, geometry, design, &options).await;
+        let created = zvf::create(location, geometry.build().unwrap(), design, &options).await;
         created.unwrap();
         model
     }
 
     /// Adds objects, and returns their geometry.
-    pub(super) fn add(&mut self, ids: &[i64]) -> Geometry {
+    pub(super) fn add(&mut self, ids: &[i64]) -> GeometryBuilder {
         let (mut places, mut offsets) = (Vec::new(), vec![0]);
         for id in ids {
             self.written += 1;
@@ -107,10 +110,7 @@ impl Model {
             offsets.push(offsets.last().unwrap() + u64::from(LENGTH));
             self.content.0.insert(*id, rows);
         }
-        let mut geometry = Geometry::new(NumericColumn::float64(2, places));
-        geometry.part_offsets = Some(offsets);
-        geometry.part_objects = Some(ids.to_vec());
-        geometry
+        Geometry::builder(NumericColumn::float64(2, places)).paths(offsets, ids.to_vec())
     }
 
     pub(super) fn remove(&mut self, id: i64) {

@@ -58,13 +58,19 @@ async fn write(location: Location, mut model: Model, mut random: Random, history
                 let geometry = model.add(&[some]);
                 history.push(model.content());
                 let bounds = OutOfBounds::Reject;
-                editor.replace(&geometry, bounds).await.unwrap();
+                editor
+                    .replace(&geometry.build().unwrap(), bounds)
+                    .await
+                    .unwrap();
             }
             _ => {
                 let geometry = model.add(&[ids.last().unwrap() + 1]);
                 history.push(model.content());
                 let bounds = OutOfBounds::Reject;
-                editor.append(&geometry, bounds).await.unwrap();
+                editor
+                    .append(&geometry.build().unwrap(), bounds)
+                    .await
+                    .unwrap();
             }
         }
     }

@@ -85,9 +85,14 @@ async fn created(folder: &Path, seed: u64, kind: GeometryKind) -> Option<usize> 
     for number in ["1", "2"] {
         let store = text(&folder.join(number).join("store"));
         let (geometry, design) = (case.geometry.clone(), case.design.clone());
-        zvf::create(&store, geometry, design, &CreateOptions::new())
-            .await
-            .unwrap();
+        zvf::create(
+            &store,
+            geometry.build().unwrap(),
+            design,
+            &CreateOptions::new(),
+        )
+        .await
+        .unwrap();
     }
     Some(axes)
 }
@@ -206,12 +211,11 @@ fn values_of_vertices_are_reduced_to_objects() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     // Two paths through several chunks, and one whose values are all NaN.
-    let mut paths = Geometry::new(NumericColumn::float32(
+    let paths = Geometry::builder(NumericColumn::float32(
         1,
         [1.0, 2.0, 11.0, 25.0, 3.0, 4.0, 14.0, 100.0],
-    ));
-    paths.part_offsets = Some(vec![0, 4, 7, 8]);
-    paths.part_objects = Some(vec![7, 9, 4]);
+    ))
+    .paths(vec![0, 4, 7, 8], vec![7, 9, 4]);
     let mut design = Design::new(GeometryKind::Streamlines);
     design.chunk_shape = Some(vec![10.0]);
     let of_each = |positions: &[f64]| {
@@ -223,7 +227,7 @@ fn values_of_vertices_are_reduced_to_objects() {
     };
     block_on(async {
         let (address, options) = (text(&store), CreateOptions::new());
-        zvf::create(&address, paths, design, &options)
+        zvf::create(&address, paths.build().unwrap(), design, &options)
             .await
             .unwrap();
         for (rule, seven, nine) in [

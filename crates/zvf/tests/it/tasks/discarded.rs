@@ -31,8 +31,8 @@ impl GeometrySource for Points {
         Ok(())
     }
 
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::float32(3, []))
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(Geometry::new(NumericColumn::float32(3, [])))
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) mod json;
 use std::collections::BTreeMap;
 
 use zvf::{CreateOptions, Store, ValidateOptions};
-use zvf_build::{CellChecksums, Design, Geometry, GeometryKind, Profile, WritePlan};
+use zvf_build::{CellChecksums, Design, GeometryBuilder, GeometryKind, Profile, WritePlan};
 use zvf_model::key::Key;
 use zvf_store::Read;
 use zvf_testkit::{golden::Files, stores::Random};
@@ -82,7 +82,7 @@ fn design(kind: GeometryKind, checksum: bool) -> Design {
     design
 }
 
-fn geometry(kind: GeometryKind) -> Geometry {
+fn geometry(kind: GeometryKind) -> GeometryBuilder {
     let design = design(kind, false);
     let mut random = Random::new(7);
     let mut generator = GeometryGenerator {
@@ -100,8 +100,8 @@ fn geometry(kind: GeometryKind) -> Geometry {
 }
 
 /// Creates a store and returns its files.
-fn made(geometry: Geometry, design: Design) -> Files {
-    let plan = WritePlan::new(geometry, design).unwrap();
+fn made(geometry: GeometryBuilder, design: Design) -> Files {
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();

@@ -43,7 +43,7 @@ fn check_all(profile: Profile) {
                 geometry, design, ..
             } = random::case(seed, kind, profile);
             let about = format!("seed {seed}, {kind:?}, {profile:?}, {design:?}");
-            let plan = WritePlan::new(geometry, design).unwrap();
+            let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
             block_on(async {
                 let none: [(&str, &[u8]); 0] = [];
                 let store = Store::from_memory(none).unwrap();

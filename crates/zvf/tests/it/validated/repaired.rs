@@ -7,7 +7,9 @@ use zvf::{
     Column, CreateOptions, Dataset, NumericColumn, OpenOptions, Remedy, RepairReport, Store,
     ValidateOptions,
 };
-use zvf_build::{Design, Geometry, GeometryKind, Profile, ShardingPolicy, WritePlan};
+use zvf_build::{
+    Design, Geometry, GeometryBuilder, GeometryKind, Profile, ShardingPolicy, WritePlan,
+};
 use zvf_testkit::{corpus::cases, damage::apply, golden::Files, golden::Golden, stores::Random};
 use zvf_validate::rules;
 
@@ -94,7 +96,7 @@ fn repairable_findings_are_repaired() {
     assert!(bare.is_empty(), "no case is repaired of {bare:#?}");
 }
 
-fn geometry(design: &Design) -> Geometry {
+fn geometry(design: &Design) -> GeometryBuilder {
     let mut random = Random::new(11);
     let mut generator = GeometryGenerator {
         random: &mut random,
@@ -119,7 +121,7 @@ fn repaired_stores_give_the_original_results() {
             design.profile = Profile::V09;
             design.chunk_shape = Some(vec![16.0, 16.0]);
             design.sharding = sharding.clone();
-            let plan = WritePlan::new(geometry(&design), design).unwrap();
+            let plan = WritePlan::new(geometry(&design).build().unwrap(), design).unwrap();
             let mut files = block_on(async {
                 let none: [(&str, &[u8]); 0] = [];
                 let store = Store::from_memory(none).unwrap();
@@ -170,7 +172,7 @@ fn repaired_stores_give_the_original_results() {
 /// Returns the files of points with two attributes.
 fn points(options: &CreateOptions) -> Files {
     let positions = NumericColumn::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
-    let mut points = Geometry::new(positions);
+    let mut points = Geometry::builder(positions);
     for (name, first) in [("a", 0.0), ("b", 100.0)] {
         let column = NumericColumn::float32(1, [first, first + 1.0, first + 2.0]);
         points.vertex.push(Column::new(name, column));
@@ -180,7 +182,9 @@ fn points(options: &CreateOptions) -> Files {
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        zvf::create(&store, points, design, options).await.unwrap();
+        zvf::create(&store, points.build().unwrap(), design, options)
+            .await
+            .unwrap();
         snapshot(&store).await
     })
 }
@@ -237,7 +241,7 @@ fn a_lost_node_stays_in_the_node_copy() {
 fn repaired_chunks_make_coarser_levels_stale() {
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![16.0, 16.0]);
-    let plan = WritePlan::new(geometry(&design), design).unwrap();
+    let plan = WritePlan::new(geometry(&design).build().unwrap(), design).unwrap();
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
@@ -288,7 +292,7 @@ fn repaired_chunks_make_coarser_levels_stale() {
 fn a_store_that_changes_while_it_is_checked_is_checked_again() {
     let mut design = Design::new(GeometryKind::Polylines);
     design.chunk_shape = Some(vec![16.0, 16.0]);
-    let plan = WritePlan::new(geometry(&design), design).unwrap();
+    let plan = WritePlan::new(geometry(&design).build().unwrap(), design).unwrap();
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let options = CreateOptions::new().seal(false);

@@ -29,7 +29,7 @@ fn created_stores_have_no_findings() {
             for seed in 0..4 {
                 let case = random::case(seed, kind, profile);
                 let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
-                let plan = WritePlan::new(case.geometry, case.design).unwrap();
+                let plan = WritePlan::new(case.geometry.build().unwrap(), case.design).unwrap();
                 let found = block_on(async { found_in(&created(plan).await).await });
                 assert!(found.is_empty(), "{about}: {found:#?}");
             }
@@ -46,12 +46,16 @@ fn edited_stores_have_no_findings() {
             case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
             let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
             let mut random = Random::new(seed);
-            let plan = WritePlan::new(case.geometry.clone(), case.design.clone()).unwrap();
+            let plan = WritePlan::new(case.geometry.clone().build().unwrap(), case.design.clone())
+                .unwrap();
             block_on(async {
                 let store = created(plan).await;
                 let editor = Editor::open(store.clone()).await.unwrap();
                 let more = case.more(&mut random, 30, 1_000_000);
-                let appended = editor.append(&more, OutOfBounds::Reject).await.is_ok();
+                let appended = editor
+                    .append(&more.build().unwrap(), OutOfBounds::Reject)
+                    .await
+                    .is_ok();
                 let found_now = found_in(&store).await;
                 assert!(found_now.is_empty(), "{appended} {about}: {found_now:#?}");
                 let _ = editor.remove(&[1_000_000, 0]).await;

@@ -43,7 +43,7 @@ fn empty_bins_have_fragments_only_where_the_package_needs_them() {
                 let Case {
                     geometry, design, ..
                 } = random::case(seed, kind, profile);
-                let has_objects = geometry.object_ids.is_some()
+                let has_objects = geometry.owners.ids().is_some()
                     || geometry.objects.is_some()
                     || !geometry.object.is_empty()
                     || !geometry.groups.is_empty()
@@ -54,7 +54,7 @@ fn empty_bins_have_fragments_only_where_the_package_needs_them() {
                     && has_bins
                     && !has_objects;
                 let about = format!("seed {seed}, {kind:?}, {design:?}");
-                let plan = WritePlan::new(geometry, design).unwrap();
+                let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
                 let empty = block_on(async {
                     let none: [(&str, &[u8]); 0] = [];
                     let store = Store::from_memory(none).unwrap();

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use zvf::{Dataset, Query};
-use zvf_build::{Column, ColumnValues, Design, Geometry, NumericColumn};
+use zvf_build::{Column, ColumnValues, Design, GeometryBuilder, NumericColumn};
 use zvf_catalog::Scope;
 use zvf_model::level::LevelId;
 
@@ -77,7 +77,7 @@ fn tags_of(bytes: &[u8]) -> Vec<u64> {
 
 impl Content {
     /// Returns the expected content of a store of this geometry.
-    pub(crate) fn of(geometry: &Geometry, design: &Design) -> Self {
+    pub(crate) fn of(geometry: &GeometryBuilder, design: &Design) -> Self {
         let attribute = geometry
             .vertex
             .iter()
@@ -95,10 +95,11 @@ impl Content {
         let speaks = !geometry.object.is_empty()
             || !geometry.groups.is_empty()
             || geometry.objects.is_some();
-        if let Some(offsets) = &geometry.part_offsets {
+        if let Some(offsets) = &geometry.owners.offsets() {
             for (part, ends) in offsets.windows(2).enumerate() {
                 let id = geometry
-                    .part_objects
+                    .owners
+                    .ids()
                     .as_ref()
                     .map_or(part as i64, |ids| ids[part]);
                 ids.push(id);
@@ -107,15 +108,15 @@ impl Content {
                     content.paths.insert(id, tags[rows].to_vec());
                 }
             }
-        } else if let Some(own) = &geometry.object_ids {
+        } else if let Some(own) = &geometry.owners.ids() {
             content.owners = tags.iter().copied().zip(own.iter().copied()).collect();
         } else if design.kind.is_linked() {
             content.owners = tags.iter().map(|tag| (*tag, 0)).collect();
         } else if speaks {
             content.owners = tags.iter().copied().zip(0..).collect();
         }
-        let width = geometry.link_width;
-        for (at, ends) in geometry.links.chunks_exact(width).enumerate() {
+        let width = geometry.links.width;
+        for (at, ends) in geometry.links.ends.chunks_exact(width).enumerate() {
             let ends = ends.iter().map(|end| tags[*end as usize]).collect();
             content.links.push((ends, row(&geometry.link, at)));
         }

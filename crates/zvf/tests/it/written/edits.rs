@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use zvf::{ColumnValues, CreateOptions, Dataset, Editor, ManifestForm, Query, StateError, Store};
 use zvf_build::{
-    Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, ShardingPolicy, WritePlan,
-    edit::EditError,
+    Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds, Profile,
+    ShardingPolicy, VertexOwners, WritePlan, edit::EditError,
 };
 use zvf_model::key::Key;
 use zvf_testkit::stores::Random;
@@ -32,7 +32,7 @@ async fn store_with(case: &mut Case, options: CreateOptions) -> Store {
     case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
-    let plan = WritePlan::new(case.geometry.clone(), case.design.clone()).unwrap();
+    let plan = WritePlan::new(case.geometry.clone().build().unwrap(), case.design.clone()).unwrap();
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
 }
@@ -81,13 +81,16 @@ pub(crate) async fn change(
     let some: BTreeSet<i64> = ids.iter().filter(|_| random.chance(30)).copied().collect();
     let kind = case.design.kind;
     let has_order = kind.is_paths() || kind == GeometryKind::Skeletons;
-    let has_objects = case.geometry.object_ids.is_some();
+    let has_objects = case.geometry.owners.ids().is_some();
     match random.below(7) {
         0 | 1 => {
             let size = 1 + random.below(60);
             let geometry = with_ids(case.more(random, size, next), case, next);
             let bounds = OutOfBounds::Reject;
-            let changed = editor.append(&geometry, bounds).await.unwrap();
+            let changed = editor
+                .append(&geometry.clone().build().unwrap(), bounds)
+                .await
+                .unwrap();
             assert_eq!(changed.added, geometry.vertices() as u64);
             expected.add(Content::of(&geometry, &case.design));
             "append"
@@ -100,7 +103,7 @@ pub(crate) async fn change(
             "remove"
         }
         3 if !some.is_empty()
-            && case.geometry.object_ids.is_some() | case.design.kind.is_paths() =>
+            && case.geometry.owners.ids().is_some() | case.design.kind.is_paths() =>
         {
             replace(editor, case, random, (&some, next), expected).await
         }
@@ -114,7 +117,12 @@ pub(crate) async fn change(
             let geometry = with_ids(case.more(random, size, next), case, next);
             let bounds = OutOfBounds::Reject;
             let changed = editor
-                .replace_rows(Some(transaction), &rows, &geometry, bounds)
+                .replace_rows(
+                    Some(transaction),
+                    &rows,
+                    &geometry.clone().build().unwrap(),
+                    bounds,
+                )
                 .await
                 .unwrap();
             assert_eq!(changed.removed, rows.len() as u64);
@@ -122,7 +130,7 @@ pub(crate) async fn change(
             expected.remove_vertices(&gone);
             expected.add(Content::of(&geometry, &case.design));
             let again = editor
-                .replace_rows(Some(transaction), &rows, &geometry, bounds)
+                .replace_rows(Some(transaction), &rows, &geometry.build().unwrap(), bounds)
                 .await;
             assert!(
                 matches!(&again, Err(error) if matches!(error.cause(), Some(StateError::OutdatedRows { .. }))),
@@ -196,7 +204,11 @@ async fn replace(
     let mut after = expected.clone();
     let severed = after.remove(some);
     let changed = editor
-        .replace_objects(&some.iter().copied().collect::<Vec<_>>(), &geometry, bounds)
+        .replace_objects(
+            &some.iter().copied().collect::<Vec<_>>(),
+            &geometry.clone().build().unwrap(),
+            bounds,
+        )
         .await;
     if severed > 0 {
         assert!(
@@ -211,16 +223,13 @@ async fn replace(
 }
 
 /// Assigns the ids that a store gives to objects without ids.
-fn with_ids(mut geometry: Geometry, case: &Case, next: i64) -> Geometry {
+fn with_ids(mut geometry: GeometryBuilder, case: &Case, next: i64) -> GeometryBuilder {
     let kind = case.design.kind;
-    if kind.is_paths() && geometry.part_objects.is_none() {
-        let parts = geometry.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
-        geometry.part_objects = Some((next..next + parts).collect());
+    geometry.owners.number_paths(next);
+    if kind.is_linked() && geometry.owners.ids().is_none() {
+        geometry.owners = VertexOwners::Vertices(vec![next; geometry.vertices()]);
     }
-    if kind.is_linked() && geometry.object_ids.is_none() {
-        geometry.object_ids = Some(vec![next; geometry.vertices()]);
-    }
-    let own = geometry.object_ids.is_some() || geometry.part_objects.is_some();
+    let own = geometry.owners.ids().is_some();
     // Appended geometry must not have attributes that the store lacks.
     let lacks = |names: &[zvf_build::Column]| names.is_empty();
     if own && lacks(&case.geometry.object) {
@@ -231,13 +240,7 @@ fn with_ids(mut geometry: Geometry, case: &Case, next: i64) -> Geometry {
         geometry.groups.clear();
         geometry.group.clear();
     } else {
-        let ids: Vec<i64> = geometry
-            .part_objects
-            .iter()
-            .chain(&geometry.object_ids)
-            .flatten()
-            .copied()
-            .collect();
+        let ids = geometry.owners.ids().unwrap_or_default();
         for members in geometry.groups.values_mut() {
             for (at, member) in members.iter_mut().enumerate() {
                 *member = ids[at % ids.len()];
@@ -294,11 +297,8 @@ fn appending_an_existing_object_is_an_error() {
         let editor = Editor::open(store.clone()).await.unwrap();
         let bounds = OutOfBounds::Reject;
         let mut again = case.geometry.clone();
-        if again.part_objects.is_none() {
-            let parts = again.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
-            again.part_objects = Some((0..parts).collect());
-        }
-        let refused = editor.append(&again, bounds).await;
+        again.owners.number_paths(0);
+        let refused = editor.append(&again.build().unwrap(), bounds).await;
         let is_there = matches!(&refused, Err(error) if matches!(error.cause(), Some(EditError::ObjectExists(_))));
         assert!(is_there, "{refused:?}");
         compare(&before, &content(&store).await, "refused");
@@ -308,17 +308,23 @@ fn appending_an_existing_object_is_an_error() {
 /// Regression test: ids of an earlier state removed objects that others had replaced since.
 #[test]
 fn found_objects_are_removed_at_their_transaction_only() {
-    let mut geometry = Geometry::new(NumericColumn::float32(2, [1.0, 1.0, 2.0, 2.0]));
-    geometry.object_ids = Some(vec![7, 8]);
+    let geometry =
+        Geometry::builder(NumericColumn::float32(2, [1.0, 1.0, 2.0, 2.0])).object_ids(vec![7, 8]);
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let plan = WritePlan::new(geometry.clone(), Design::new(GeometryKind::Points)).unwrap();
+        let plan = WritePlan::new(
+            geometry.clone().build().unwrap(),
+            Design::new(GeometryKind::Points),
+        )
+        .unwrap();
         let options = CreateOptions::default();
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         let editor = Editor::open(store).await.unwrap();
         let base = editor.dataset().await.unwrap().transaction();
-        let replaced = editor.replace(&geometry, OutOfBounds::Reject).await;
+        let replaced = editor
+            .replace(&geometry.build().unwrap(), OutOfBounds::Reject)
+            .await;
         let now = replaced.unwrap().transaction;
         let error = editor.remove_objects(base, &[7]).await.unwrap_err();
         let Some(&StateError::OutdatedRows { expected, found }) = error.cause() else {
@@ -337,10 +343,9 @@ fn files_of_replaced_cells_are_deleted_below_the_grid() {
     for sharding in [ShardingPolicy::None, ShardingPolicy::Shape(vec![2; 2])] {
         let about = format!("{sharding:?}");
         let object = |positions: [f32; 4]| {
-            let mut geometry = Geometry::new(NumericColumn::float32(2, positions));
-            geometry.object_ids = Some(vec![1; 2]);
-            geometry.links = vec![1, 0];
-            geometry
+            Geometry::builder(NumericColumn::float32(2, positions))
+                .object_ids(vec![1; 2])
+                .links(2, vec![1, 0])
         };
         let mut design = Design::new(GeometryKind::Skeletons);
         design.chunk_shape = Some(vec![10.0; 2]);
@@ -349,12 +354,15 @@ fn files_of_replaced_cells_are_deleted_below_the_grid() {
         block_on(async {
             let none: [(&str, &[u8]); 0] = [];
             let store = Store::from_memory(none).unwrap();
-            let plan = WritePlan::new(object([5.0, 55.0, 6.0, 56.0]), design).unwrap();
+            let plan =
+                WritePlan::new(object([5.0, 55.0, 6.0, 56.0]).build().unwrap(), design).unwrap();
             let options = CreateOptions::default();
             zvf::create_from_plan(&store, plan, &options).await.unwrap();
             let editor = Editor::open(store.clone()).await.unwrap();
             let below = object([15.0, -5.0, 16.0, -4.0]);
-            let replaced = editor.replace(&below, OutOfBounds::Expand).await;
+            let replaced = editor
+                .replace(&below.clone().build().unwrap(), OutOfBounds::Expand)
+                .await;
             assert_eq!(replaced.unwrap().removed, 2, "{about}");
             let key = Key::parse("0/vertices/c").unwrap();
             let files = store.list_all(&key, 10).await.unwrap();

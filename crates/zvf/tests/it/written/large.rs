@@ -14,8 +14,8 @@ use zvf::{
     TaskPlan, TaskPlanOptions, TaskRunner,
 };
 use zvf_build::{
-    BuildError, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile,
-    ShardingPolicy, WritePlan,
+    BuildError, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds,
+    Profile, ShardingPolicy, VertexOwners, WritePlan,
 };
 use zvf_model::column::{Column, ColumnValues};
 
@@ -24,14 +24,14 @@ use crate::block_on;
 
 /// Geometry split into batches.
 struct BatchedGeometry {
-    all: Geometry,
+    all: GeometryBuilder,
     next: usize,
     /// Attributes of objects that come with the batches, one row for each path.
     of_paths: Vec<Column>,
 }
 
 impl BatchedGeometry {
-    fn new(all: Geometry) -> Self {
+    fn new(all: GeometryBuilder) -> Self {
         Self {
             all,
             next: 0,
@@ -41,8 +41,11 @@ impl BatchedGeometry {
 
     /// Moves the attributes of objects to the batches; `None` if they are text or have no row for each
     /// path.
-    fn with_attributes_of_paths(mut all: Geometry) -> Option<Self> {
-        let ids = all.part_objects.clone()?;
+    fn with_attributes_of_paths(mut all: GeometryBuilder) -> Option<Self> {
+        let ids = match &all.owners {
+            VertexOwners::Paths { objects, .. } => objects.clone()?,
+            VertexOwners::Unnamed | VertexOwners::Vertices(_) => return None,
+        };
         let rows = match all.objects.take() {
             None => (0..ids.len()).collect(),
             Some(objects) if objects.len() == ids.len() => {
@@ -72,8 +75,9 @@ impl GeometrySource for BatchedGeometry {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let all = &self.all;
         let first = self.next;
-        let mut batch = Geometry::new(NumericColumn::new(all.positions.kind, all.positions.width));
-        let rows = if let Some(offsets) = &all.part_offsets {
+        let mut batch =
+            Geometry::builder(NumericColumn::new(all.positions.kind, all.positions.width));
+        let rows = if let Some(offsets) = all.owners.offsets() {
             let parts = offsets.len() - 1;
             if first >= parts {
                 return Ok(None);
@@ -84,9 +88,8 @@ impl GeometrySource for BatchedGeometry {
             }
             self.next = last;
             let ends = offsets[first..=last].iter();
-            batch.part_offsets = Some(ends.map(|end| end - offsets[first]).collect());
-            let ids = all.part_objects.as_ref();
-            batch.part_objects = ids.map(|ids| ids[first..last].to_vec());
+            let ids = all.owners.ids().map(|ids| ids[first..last].to_vec());
+            batch = batch.paths(ends.map(|end| end - offsets[first]).collect(), ids);
             let columns = self.of_paths.iter();
             batch.object = columns.map(|column| column.take(first..last)).collect();
             offsets[first] as usize..offsets[last] as usize
@@ -96,8 +99,9 @@ impl GeometrySource for BatchedGeometry {
             }
             self.next = (first + vertices).min(all.vertices());
             let rows = first..self.next;
-            let ids = all.object_ids.as_ref();
-            batch.object_ids = ids.map(|ids| ids[rows.clone()].to_vec());
+            if let Some(ids) = all.owners.ids() {
+                batch = batch.object_ids(ids[rows.clone()].to_vec());
+            }
             rows
         };
         let size = all.positions.row_size();
@@ -107,7 +111,7 @@ impl GeometrySource for BatchedGeometry {
             .iter()
             .map(|attribute| attribute.take(rows.clone()));
         batch.vertex = vertex.collect();
-        Ok(Some(batch))
+        Ok(Some(batch.build().unwrap()))
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -115,15 +119,8 @@ impl GeometrySource for BatchedGeometry {
         Ok(())
     }
 
-    fn tables(&self) -> Geometry {
-        let all = &self.all;
-        Geometry {
-            objects: all.objects.clone(),
-            object: all.object.clone(),
-            groups: all.groups.clone(),
-            group: all.group.clone(),
-            ..Geometry::new(NumericColumn::new(all.positions.kind, all.positions.width))
-        }
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(self.all.clone().take_tables().build()?)
     }
 }
 
@@ -139,7 +136,7 @@ async fn create_from_shares(
     while let Some(batch) = source.next(60).unwrap() {
         batches.push(batch);
     }
-    let tables = source.tables();
+    let tables = source.tables().unwrap();
     create_from_batches(
         address,
         batches,
@@ -232,7 +229,7 @@ enum Stored {
 
 impl Stored {
     /// Sets the bounds. Returns whether a vertex lies within them.
-    fn apply(self, geometry: &Geometry, design: &mut Design) -> bool {
+    fn apply(self, geometry: &GeometryBuilder, design: &mut Design) -> bool {
         if self == Self::All {
             return true;
         }
@@ -264,14 +261,12 @@ fn is_all_outside<T>(made: &Result<T, zvf::Error>) -> bool {
 /// Checks a random case. Returns whether it has been created with attributes of paths in the batches.
 fn check(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored) -> bool {
     let mut case = random::case(seed, kind, profile);
-    if case.geometry.part_offsets.is_some() && case.geometry.part_objects.is_none() {
-        // Ids are assigned across batches, where empty paths would change the numbers.
-        let parts = case.geometry.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
-        case.geometry.part_objects = Some((0..parts).collect());
-    }
+    // Ids are assigned across batches, where empty paths would change the numbers.
+    case.geometry.owners.number_paths(0);
     let has_empty = case
         .geometry
-        .part_offsets
+        .owners
+        .offsets()
         .as_ref()
         .is_some_and(|offsets| offsets.windows(2).any(|pair| pair[0] == pair[1]));
     let is_possible = stored.apply(&case.geometry, &mut case.design);
@@ -293,7 +288,12 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored) -> boo
     let (geometry, design) = (case.geometry.clone(), case.design.clone());
     let at = |path: &Path| path.display().to_string();
     let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
-    let made = block_on(zvf::create(&at(&whole), geometry, design, &options));
+    let made = block_on(zvf::create(
+        &at(&whole),
+        geometry.build().unwrap(),
+        design,
+        &options,
+    ));
     if is_all_outside(&made) {
         let mut source = BatchedGeometry::new(case.geometry);
         let address = at(&cut);
@@ -392,12 +392,12 @@ fn batches_drop_the_same_objects() {
 /// Regression test: a batch of paths without vertices was refused.
 #[test]
 fn batches_of_empty_paths_make_the_same_store() {
-    let mut all = Geometry::new(NumericColumn::float32(
+    let mut all = Geometry::builder(NumericColumn::float32(
         3,
         (0..36_u8).map(|at| f32::from(at % 7)),
     ));
     let ends = [0, 0, 0, 4, 4, 4, 4, 12, 12, 12];
-    all.part_offsets = Some(ends.to_vec());
+    all = all.paths(ends.to_vec(), None);
     all.vertex = vec![Column::new(
         "fa",
         NumericColumn::float32(1, (0..12_u8).map(f32::from)),
@@ -416,9 +416,10 @@ fn batches_of_empty_paths_make_the_same_store() {
     // One path in each batch: three of them have no vertices before the first vertex, and three after it.
     block_on(async {
         for (name, ids) in [("named", Some((20..29).collect())), ("numbered", None)] {
-            all.part_objects = ids;
+            let offsets = all.owners.offsets().unwrap().to_vec();
+            all = all.paths(offsets, ids);
             let whole = address(&format!("{name}.whole"));
-            let plan = WritePlan::new(all.clone(), design.clone()).unwrap();
+            let plan = WritePlan::new(all.clone().build().unwrap(), design.clone()).unwrap();
             zvf::create_from_plan(&whole, plan, &options).await.unwrap();
             let streamed = address(&format!("{name}.streamed"));
             let mut source = OnePath(BatchedGeometry::new(all.clone()));
@@ -432,7 +433,7 @@ fn batches_of_empty_paths_make_the_same_store() {
                 batches.push(batch);
             }
             assert_eq!(batches.len(), 9);
-            let (numbering, tables) = (LinkNumbering::Batch, source.tables());
+            let (numbering, tables) = (LinkNumbering::Batch, source.tables().unwrap());
             create_from_batches(
                 &shared,
                 batches,
@@ -472,46 +473,41 @@ impl GeometrySource for OnePath {
         self.0.rewind()
     }
 
-    fn tables(&self) -> Geometry {
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
         self.0.tables()
     }
 }
 
 /// Returns the vertices and links with these numbers. The geometry has no paths.
-fn taken(all: &Geometry, rows: &[usize], links: &[usize]) -> Geometry {
+fn taken(all: &GeometryBuilder, rows: &[usize], links: &[usize]) -> GeometryBuilder {
     let (rows, links) = (rows.iter().copied(), links.iter().copied());
-    let width = all.link_width;
+    let width = all.links.width;
     let columns = |columns: &[Column], rows: &[usize]| -> Vec<Column> {
         let columns = columns.iter();
         columns.map(|one| one.take(rows.iter().copied())).collect()
     };
     let own: Vec<usize> = links.clone().collect();
     let vertices: Vec<usize> = rows.clone().collect();
-    Geometry {
-        object_ids: all
-            .object_ids
-            .as_ref()
-            .map(|ids| rows.clone().map(|row| ids[row]).collect()),
-        link_width: width,
-        links: links
-            .flat_map(|link| &all.links[link * width..(link + 1) * width])
-            .copied()
-            .collect(),
-        vertex: columns(&all.vertex, &vertices),
-        link: if own.is_empty() {
-            Vec::new()
-        } else {
-            columns(&all.link, &own)
-        },
-        ..Geometry::new(all.positions.take(rows).unwrap())
+    let ends = links.flat_map(|link| &all.links.ends[link * width..(link + 1) * width]);
+    let geometry = Geometry::builder(all.positions.take(rows.clone()).unwrap())
+        .links(width, ends.copied().collect())
+        .vertex(columns(&all.vertex, &vertices));
+    let geometry = match all.owners.ids() {
+        Some(ids) => geometry.object_ids(rows.map(|row| ids[row]).collect()),
+        None => geometry,
+    };
+    if own.is_empty() {
+        geometry
+    } else {
+        geometry.link(columns(&all.link, &own))
     }
 }
 
 /// Returns skeletons in which the vertices of each tree follow each other, and so do its links, and
 /// the number of vertices and links of each tree.
-fn tree_by_tree(all: &Geometry) -> (Geometry, Vec<[usize; 2]>) {
+fn tree_by_tree(all: &GeometryBuilder) -> (GeometryBuilder, Vec<[usize; 2]>) {
     let mut parent: Vec<Option<usize>> = vec![None; all.vertices()];
-    for link in all.links.chunks_exact(2) {
+    for link in all.links.ends.chunks_exact(2) {
         parent[link[0] as usize] = Some(link[1] as usize);
     }
     let root = |vertex: usize| {
@@ -523,14 +519,14 @@ fn tree_by_tree(all: &Geometry) -> (Geometry, Vec<[usize; 2]>) {
     };
     let mut rows: Vec<usize> = (0..all.vertices()).collect();
     rows.sort_by_key(|vertex| root(*vertex));
-    let mut links: Vec<usize> = (0..all.link_count()).collect();
-    links.sort_by_key(|link| root(all.links[link * 2] as usize));
+    let mut links: Vec<usize> = (0..all.links.len()).collect();
+    links.sort_by_key(|link| root(all.links.ends[link * 2] as usize));
     let mut sorted = taken(all, &rows, &links);
     let mut number = vec![0; rows.len()];
     for (at, row) in (0..).zip(&rows) {
         number[*row] = at;
     }
-    for end in &mut sorted.links {
+    for end in &mut sorted.links.ends {
         *end = number[*end as usize];
     }
     (sorted.objects, sorted.object) = (all.objects.clone(), all.object.clone());
@@ -544,10 +540,10 @@ fn tree_by_tree(all: &Geometry) -> (Geometry, Vec<[usize; 2]>) {
 
 /// Batches of trees, with links that count from the batch or from the input.
 fn batches_of_trees(
-    all: &Geometry,
+    all: &GeometryBuilder,
     trees: &[[usize; 2]],
     numbering: LinkNumbering,
-) -> Vec<Geometry> {
+) -> Vec<GeometryBuilder> {
     let (mut vertex, mut link) = (0, 0);
     let batches = trees.chunks(2).map(|trees| {
         let vertices: usize = trees.iter().map(|tree| tree[0]).sum();
@@ -556,7 +552,7 @@ fn batches_of_trees(
         let own: Vec<usize> = (link..link + links).collect();
         let mut batch = taken(all, &rows, &own);
         if numbering == LinkNumbering::Batch {
-            for end in &mut batch.links {
+            for end in &mut batch.links.ends {
                 *end -= vertex as i64;
             }
         }
@@ -568,20 +564,17 @@ fn batches_of_trees(
 
 /// Batches of vertices and of links in turn, so that links refer to vertices of earlier and of
 /// later batches.
-fn batches_of_a_graph(all: &Geometry) -> Vec<Geometry> {
+fn batches_of_a_graph(all: &GeometryBuilder) -> Vec<GeometryBuilder> {
     let mut batches = Vec::new();
-    let (vertices, links) = (all.vertices(), all.link_count());
+    let (vertices, links) = (all.vertices(), all.links.len());
     for step in 0..5 {
         let part =
             |count: usize| -> Vec<usize> { (count * step / 5..count * (step + 1) / 5).collect() };
         // Batches of links alone have no positions, and thus no axes.
         let links = taken(all, &[], &part(links));
-        batches.push(Geometry {
-            links: links.links,
-            link_width: links.link_width,
-            link: links.link,
-            ..Geometry::new(NumericColumn::new(all.positions.kind, 1))
-        });
+        let none = Geometry::builder(NumericColumn::new(all.positions.kind, 1));
+        let links_alone = none.links(links.links.width, links.links.ends);
+        batches.push(links_alone.link(links.link));
         batches.push(taken(all, &part(vertices), &[]));
     }
     batches.retain(|batch| batch.vertices() > 0 || !batch.links.is_empty());
@@ -614,11 +607,11 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
         }
         _ => batches.push((batches_of_a_graph(&all), LinkNumbering::Input)),
     }
-    let tables = BatchedGeometry::new(all.clone()).tables();
+    let tables = BatchedGeometry::new(all.clone()).tables().unwrap();
     let whole = taken(
         &all,
         &(0..all.vertices()).collect::<Vec<_>>(),
-        &(0..all.link_count()).collect::<Vec<_>>(),
+        &(0..all.links.len()).collect::<Vec<_>>(),
     );
     batches.push((vec![whole], LinkNumbering::Batch));
     let folder = tempfile::tempdir().unwrap();
@@ -628,7 +621,12 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
     let design = || case.design.clone();
     let mut options = CreateOptions::default();
     let expected = at("whole");
-    let written = block_on(zvf::create(&text(&expected), &all, design(), &options));
+    let written = block_on(zvf::create(
+        &text(&expected),
+        &all.build().unwrap(),
+        design(),
+        &options,
+    ));
     if is_all_outside(&written) {
         return false;
     }
@@ -636,6 +634,8 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
         let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         options.memory = Some(16 << 10);
         for (number, (batches, numbering)) in batches.into_iter().enumerate() {
+            let built = batches.into_iter().map(|batch| batch.build().unwrap());
+            let batches: Vec<Geometry> = built.collect();
             let shared = at(&format!("shares-{number}"));
             let made = create_from_batches(
                 &text(&shared),
@@ -700,8 +700,8 @@ impl GeometrySource for WithTables {
         self.share.rewind()
     }
 
-    fn tables(&self) -> Geometry {
-        self.tables.clone()
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(self.tables.clone())
     }
 
     fn link_numbering(&self) -> LinkNumbering {
@@ -742,7 +742,7 @@ impl GeometrySource for CountedPasses {
         self.source.rewind()
     }
 
-    fn tables(&self) -> Geometry {
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
         self.source.tables()
     }
 }
@@ -757,7 +757,7 @@ fn a_refused_plan_costs_one_pass() {
     ] {
         let rows =
             (0..side).flat_map(|y| (0..side).flat_map(move |x| [f32::from(x), f32::from(y)]));
-        let all = Geometry::new(NumericColumn::float32(2, rows));
+        let all = Geometry::builder(NumericColumn::float32(2, rows));
         let vertices = all.vertices() as u64;
         let mut source = CountedPasses {
             source: BatchedGeometry::new(all),
@@ -787,4 +787,38 @@ fn a_refused_plan_costs_one_pass() {
             "{estimate:?}"
         );
     }
+}
+
+/// Gives one batch whose columns disagree.
+struct Disagreeing;
+
+impl GeometrySource for Disagreeing {
+    fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        let batch = Geometry::builder(NumericColumn::float32(1, [0.0, 1.0]));
+        let one = Column::new("a", NumericColumn::float32(1, [0.5]));
+        Ok(Some(batch.vertex(vec![one]).build()?))
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
+
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(Geometry::new(NumericColumn::float32(1, [])))
+    }
+}
+
+/// The error names the column, as that of whole geometry does, and is not one of the source.
+#[test]
+fn batches_whose_columns_disagree_are_invalid_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("a.zv").display().to_string();
+    let design = Design::new(GeometryKind::Points);
+    let options = CreateOptions::default();
+    let mut source = Disagreeing;
+    let made = zvf::create_from_source(&address, &mut source, design, &options);
+    let error = block_on(made).unwrap_err();
+    assert!(!error.is_from_caller() && error.kind() == zvf::ErrorKind::InvalidInput);
+    let expected = "vertex attribute \"a\" has 1 rows, but 2 are needed";
+    assert_eq!(error.to_string(), expected);
 }

@@ -4,19 +4,24 @@ use std::error::Error;
 
 use zvf::{CreateOptions, Dataset, Editor, GeometrySource, Predicate, Query};
 use zvf_build::{
-    BuildError, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
+    BuildError, Column, ColumnValues, Design, Geometry, GeometryBuilder, GeometryKind,
+    NumericColumn, OutOfBounds,
 };
 use zvf_format::numeric::Kind;
 
 use crate::block_on;
 
 /// Batches, and the number of the next one.
-struct Batches(Vec<Geometry>, usize);
+struct Batches(Vec<GeometryBuilder>, usize);
 
 impl GeometrySource for Batches {
     fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         self.1 += 1;
-        Ok(self.0.get(self.1 - 1).cloned())
+        Ok(self
+            .0
+            .get(self.1 - 1)
+            .cloned()
+            .map(|batch| batch.build().unwrap()))
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -24,14 +29,14 @@ impl GeometrySource for Batches {
         Ok(())
     }
 
-    fn tables(&self) -> Geometry {
-        Geometry::new(NumericColumn::float32(2, []))
+    fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
+        Ok(Geometry::new(NumericColumn::float32(2, [])))
     }
 }
 
-fn points(places: &[f32], values: ColumnValues, nulls: &[bool]) -> Geometry {
+fn points(places: &[f32], values: ColumnValues, nulls: &[bool]) -> GeometryBuilder {
     let positions = places.iter().flat_map(|place| [*place, 1.0]);
-    let mut geometry = Geometry::new(NumericColumn::float32(2, positions));
+    let mut geometry = Geometry::builder(NumericColumn::float32(2, positions));
     geometry.vertex.push(Column {
         nulls: Some(nulls.to_vec()),
         ..Column::new("a", values)
@@ -41,7 +46,7 @@ fn points(places: &[f32], values: ColumnValues, nulls: &[bool]) -> Geometry {
 
 /// Creates a store, from batches of two points or at once. Returns the positions and the attribute.
 fn created(
-    all: &Geometry,
+    all: &GeometryBuilder,
     in_batches: bool,
     drop: bool,
 ) -> Result<(NumericColumn, Column), zvf::Error> {
@@ -59,18 +64,17 @@ fn created(
             let rows: Vec<usize> = (0..all.vertices()).collect();
             let batches = rows.chunks(2).map(|rows| {
                 let rows = || rows.iter().copied();
-                let mut batch = Geometry::new(all.positions.take(rows()).unwrap());
-                batch.vertex = all
-                    .vertex
-                    .iter()
-                    .map(|column| column.take(rows()))
-                    .collect();
-                batch
+                Geometry::builder(all.positions.take(rows()).unwrap()).vertex(
+                    all.vertex
+                        .iter()
+                        .map(|column| column.take(rows()))
+                        .collect(),
+                )
             });
             let mut source = Batches(batches.collect(), 0);
             zvf::create_from_source(&address, &mut source, design, &options).await?;
         } else {
-            zvf::create(&address, all, design, &options).await?;
+            zvf::create(&address, all.clone().build().unwrap(), design, &options).await?;
         }
         let dataset = Dataset::open(&*address).await?;
         let mut result = dataset.query(&Query::new()).await?;
@@ -142,12 +146,11 @@ fn stores_need_a_vertex_within_their_bounds() {
 }
 
 /// Returns a path for each id. Only the objects `listed` have rows of attributes.
-fn paths(ids: [i64; 2], listed: &[i64], attribute: Column) -> Geometry {
+fn paths(ids: [i64; 2], listed: &[i64], attribute: Column) -> GeometryBuilder {
     let positions = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0];
-    let mut geometry = Geometry::new(NumericColumn::float32(2, positions));
-    geometry.part_offsets = Some(vec![0, 2, 4]);
-    geometry.part_objects = Some(ids.to_vec());
-    geometry.objects = Some(listed.to_vec());
+    let mut geometry = Geometry::builder(NumericColumn::float32(2, positions))
+        .paths(vec![0, 2, 4], ids.to_vec())
+        .objects(listed.to_vec());
     geometry.fragment.push(attribute);
     geometry
 }
@@ -168,12 +171,15 @@ fn fragments_of_objects_without_a_row_have_no_value() {
             let address = folder.path().join("a.zv").display().to_string();
             let first = paths([1, 2], &[2], column.clone());
             let options = CreateOptions::default();
-            zvf::create(&address, &first, design(), &options)
+            zvf::create(&address, &first.build().unwrap(), design(), &options)
                 .await
                 .unwrap();
             let editor = Editor::open(&*address).await.unwrap();
             let second = paths([4, 5], &[4], column.clone());
-            editor.append(&second, OutOfBounds::Reject).await.unwrap();
+            editor
+                .append(&second.build().unwrap(), OutOfBounds::Reject)
+                .await
+                .unwrap();
             let dataset = Dataset::open(&*address).await.unwrap();
             for (id, is_missing) in [(1, true), (2, false), (4, false), (5, true)] {
                 let found = dataset.query(&Query::new().objects([id])).await.unwrap();
@@ -190,17 +196,19 @@ fn fragments_of_objects_without_a_row_have_no_value() {
         let address = folder.path().join("a.zv").display().to_string();
         let options = CreateOptions::default();
         let partial = paths([1, 2], &[2], whole.clone());
-        let error = zvf::create(&address, &partial, design(), &options).await;
+        let error = zvf::create(&address, &partial.build().unwrap(), design(), &options).await;
         let text = error.unwrap_err().to_string();
         assert!(text.contains("give it a value for each row"), "{text}");
         let both = Column::new("a", NumericColumn::int64(1, [7, 8]));
         let all = paths([1, 2], &[1, 2], both);
-        zvf::create(&address, &all, design(), &options)
+        zvf::create(&address, &all.build().unwrap(), design(), &options)
             .await
             .unwrap();
         let editor = Editor::open(&*address).await.unwrap();
         let partial = paths([4, 5], &[4], whole);
-        let error = editor.append(&partial, OutOfBounds::Reject).await;
+        let error = editor
+            .append(&partial.build().unwrap(), OutOfBounds::Reject)
+            .await;
         let text = format!("{:?}", error.unwrap_err());
         assert!(text.contains("NullInteger(\"a\")"), "{text}");
     });
@@ -217,10 +225,14 @@ fn missing_text_needs_a_code() {
         let all = paths([1, 2], &[1, 2], both);
         let design = Design::new(GeometryKind::Streamlines);
         let options = CreateOptions::default();
-        zvf::create(&address, &all, design, &options).await.unwrap();
+        zvf::create(&address, &all.build().unwrap(), design, &options)
+            .await
+            .unwrap();
         let editor = Editor::open(&*address).await.unwrap();
         let partial = paths([4, 5], &[4], Column::text("a", [Some("b")]));
-        let error = editor.append(&partial, OutOfBounds::Reject).await;
+        let error = editor
+            .append(&partial.build().unwrap(), OutOfBounds::Reject)
+            .await;
         let text = format!("{:?}", error.unwrap_err());
         assert!(text.contains("give each row a text"), "{text}");
     });
@@ -231,8 +243,7 @@ fn missing_text_needs_a_code() {
 fn nulls_of_replaced_objects_remove_their_values() {
     let geometry = |ids: Vec<i64>, rows: Vec<i64>, is_null: bool| {
         let places = ids.iter().flat_map(|id| [*id as f32, 1.0]);
-        let mut geometry = Geometry::new(NumericColumn::float32(2, places));
-        geometry.object_ids = Some(ids);
+        let mut geometry = Geometry::builder(NumericColumn::float32(2, places)).object_ids(ids);
         let words = rows
             .iter()
             .map(|id| (!is_null).then(|| format!("object {id}")));
@@ -250,10 +261,18 @@ fn nulls_of_replaced_objects_remove_their_values() {
     let found = block_on(async {
         let created = geometry(vec![1, 2, 3], vec![1, 2, 3], false);
         let design = Design::new(GeometryKind::Points);
-        zvf::create(&address, &created, design, &CreateOptions::default()).await?;
+        zvf::create(
+            &address,
+            &created.build().unwrap(),
+            design,
+            &CreateOptions::default(),
+        )
+        .await?;
         let editor = Editor::open(&address).await?;
         let replaced = geometry(vec![1, 2], vec![1], true);
-        editor.replace(&replaced, OutOfBounds::Reject).await?;
+        editor
+            .replace(&replaced.build().unwrap(), OutOfBounds::Reject)
+            .await?;
         let dataset = Dataset::open(&address).await?;
         dataset.query(&Query::new()).await
     });
@@ -276,8 +295,8 @@ fn complex_numbers_with_one_nan_are_values() {
     let mut numbers = NumericColumn::new(Kind::Complex64, 1);
     numbers.bytes = parts.into_iter().flat_map(f32::to_le_bytes).collect();
     let nulls = vec![false, false, false, true];
-    let mut geometry = Geometry::new(NumericColumn::float32(2, (0..8_u8).map(f32::from)));
-    geometry.object_ids = Some((0..4).collect());
+    let mut geometry = Geometry::builder(NumericColumn::float32(2, (0..8_u8).map(f32::from)))
+        .object_ids((0..4).collect());
     geometry.object.push(Column {
         nulls: Some(nulls.clone()),
         ..Column::new("c", numbers.clone())
@@ -287,7 +306,7 @@ fn complex_numbers_with_one_nan_are_values() {
     let result = block_on(async {
         let design = Design::new(GeometryKind::Points);
         let options = CreateOptions::default();
-        let written = zvf::create(&address, &geometry, design, &options).await;
+        let written = zvf::create(&address, &geometry.build().unwrap(), design, &options).await;
         written.unwrap();
         let dataset = Dataset::open(&address).await.unwrap();
         dataset.query(&Query::new()).await.unwrap()
@@ -336,7 +355,7 @@ fn groups_have_missing_values() {
     block_on(async {
         let design = Design::new(GeometryKind::Streamlines);
         let options = CreateOptions::default();
-        zvf::create(&address, &geometry, design, &options)
+        zvf::create(&address, &geometry.build().unwrap(), design, &options)
             .await
             .unwrap();
         assert_eq!(missing(&address).await, expected, "created");
@@ -347,7 +366,10 @@ fn groups_have_missing_values() {
         let mut added = paths([4, 5], &[4, 5], Column::text("a", [Some("b"), Some("c")]));
         added.groups = [(3, vec![4]), (4, vec![5])].into();
         added.group.push(Column::text("name", [None::<&str>; 5]));
-        editor.append(&added, OutOfBounds::Reject).await.unwrap();
+        editor
+            .append(&added.build().unwrap(), OutOfBounds::Reject)
+            .await
+            .unwrap();
         let found = missing(&address).await;
         assert_eq!(found, [vec![2, 4, 5], vec![2, 4, 5], vec![1]], "appended");
     });

@@ -10,7 +10,8 @@ use zvf::{
     QueryResult, Store, TableOptions, ValidateOptions, validate,
 };
 use zvf_build::{
-    Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, WritePlan,
+    Column, ColumnValues, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn,
+    OutOfBounds, WritePlan,
 };
 use zvf_format::numeric::Kind;
 use zvf_model::key::Key;
@@ -22,12 +23,11 @@ use crate::block_on;
 const RAISE: OutOfBounds = OutOfBounds::Reject;
 
 /// Returns one vertex for each id, with these object attributes.
-fn points(ids: &[i64], object: Vec<Column>) -> Geometry {
+fn points(ids: &[i64], object: Vec<Column>) -> GeometryBuilder {
     let values = ids.iter().flat_map(|id| [*id as f32, 1.0, 2.0]);
-    let mut geometry = Geometry::new(NumericColumn::float32(3, values));
-    geometry.object_ids = Some(ids.to_vec());
-    geometry.object = object;
-    geometry
+    Geometry::builder(NumericColumn::float32(3, values))
+        .object_ids(ids.to_vec())
+        .object(object)
 }
 
 /// Creates a store of the objects 1 to 3 with an attribute `a`.
@@ -36,14 +36,14 @@ async fn store() -> Store {
     store_of(geometry, ManifestForm::default()).await
 }
 
-async fn store_of(geometry: Geometry, form: ManifestForm) -> Store {
+async fn store_of(geometry: GeometryBuilder, form: ManifestForm) -> Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![10.0; 3]);
     design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
     design.object_index = form;
-    let plan = WritePlan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     let options = CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
@@ -125,7 +125,7 @@ fn bools_of_objects_stay_bools() {
             assert_eq!(json["attributes"]["dtype"], json!("bool"));
 
             let more = points(&[4, 5], vec![column(Kind::Bool, &[1, 0])]);
-            editor.append(&more, RAISE).await.unwrap();
+            editor.append(&more.build().unwrap(), RAISE).await.unwrap();
             let expected = column(Kind::Bool, &[0, 1, 0, 1, 0]);
             assert_eq!(values(&store).await, (vec![1, 2, 3, 4, 5], expected));
             editor.remove(&[2]).await.unwrap();
@@ -134,7 +134,7 @@ fn bools_of_objects_stay_bools() {
 
             // A bool has no value for an object without one.
             editor
-                .append(&points(&[6], Vec::new()), RAISE)
+                .append(&points(&[6], Vec::new()).build().unwrap(), RAISE)
                 .await
                 .unwrap();
             let (ids, after) = values(&store).await;
@@ -163,7 +163,7 @@ fn fill_values_without_a_meaning_are_values() {
         assert_eq!(json["attributes"].get("fill_sentinel_meaning"), None);
 
         editor
-            .append(&points(&[4], Vec::new()), RAISE)
+            .append(&points(&[4], Vec::new()).build().unwrap(), RAISE)
             .await
             .unwrap();
         let (_, after) = values(&store).await;
@@ -179,7 +179,7 @@ fn fill_values_without_a_meaning_are_values() {
         let mut more = points(&all, vec![column(Kind::UInt8, &numbers)]);
         let ones = vec![1.0; all.len() * 3];
         more.positions = NumericColumn::float32(3, ones);
-        editor.append(&more, RAISE).await.unwrap();
+        editor.append(&more.build().unwrap(), RAISE).await.unwrap();
         editor.compact().await.unwrap();
         let (_, after) = values(&wide).await;
         assert_eq!(bytes_of(&after), [&[0, 1, 0], &*numbers].concat());
@@ -215,7 +215,7 @@ fn text_keeps_empty_words_and_its_absent_rows() {
             let editor = Editor::open(store.clone()).await.unwrap();
             editor.compact().await.unwrap();
             editor
-                .append(&points(&[4], Vec::new()), RAISE)
+                .append(&points(&[4], Vec::new()).build().unwrap(), RAISE)
                 .await
                 .unwrap();
             let (_, after) = values(&store).await;
@@ -316,10 +316,10 @@ fn stores_of_the_reference_with_one_object_can_be_changed() {
             let before = object(&store, 0).await;
             assert!(!before.vertices.is_empty(), "{name}");
 
-            let mut geometry = all.clone().into_geometry().unwrap();
-            let ids = geometry.object_ids.as_mut().unwrap();
-            ids.fill(1);
+            let mut geometry = all.clone().into_geometry().unwrap().into_builder();
+            geometry.owners.ids_mut().unwrap().fill(1);
             geometry.objects = geometry.objects.map(|_| vec![1]);
+            let geometry = geometry.build().unwrap();
             let editor = Editor::open(store.clone()).await.unwrap();
             let changed = editor
                 .append(&geometry, RAISE)
@@ -394,7 +394,10 @@ fn big_endian_tables_are_converted() {
         assert_eq!(values(&store).await, (vec![1, 2, 3], expected(&[5, -1, 7])));
         let editor = Editor::open(store.clone()).await.unwrap();
         let more = points(&[9], vec![expected(&[11])]);
-        editor.append(&more, RAISE).await.unwrap();
+        editor
+            .append(&more.clone().build().unwrap(), RAISE)
+            .await
+            .unwrap();
         editor.remove(&[2]).await.unwrap();
         assert_eq!(values(&store).await, (vec![1, 3, 9], expected(&[5, 7, 11])));
         let found = object(&store, 9).await;
@@ -628,11 +631,16 @@ fn attributes_are_as_wide_as_their_cells() {
                 })
             };
             let places: Vec<f32> = place(0.0).chain(place(0.1)).collect();
-            let mut path = Geometry::new(NumericColumn::float32(3, places));
-            path.part_offsets = Some(vec![0, 2]);
-            path.part_objects = Some(vec![id]);
-            path.vertex = vec![Column::new("uv", NumericColumn::float32(1, [1.0, 2.0]))];
-            let error = editor.append(&path, OutOfBounds::Expand).await.unwrap_err();
+            let mut path = Geometry::builder(NumericColumn::float32(3, places))
+                .paths(vec![0, 2], vec![id])
+                .vertex(vec![Column::new(
+                    "uv",
+                    NumericColumn::float32(1, [1.0, 2.0]),
+                )]);
+            let error = editor
+                .append(&path.clone().build().unwrap(), OutOfBounds::Expand)
+                .await
+                .unwrap_err();
             let text = format!("{error:?}");
             assert!(
                 text.contains("2 x float32") && text.contains("1 x float32"),
@@ -640,7 +648,10 @@ fn attributes_are_as_wide_as_their_cells() {
             );
             let values = NumericColumn::float32(2, [1.0, 2.0, 3.0, 4.0]);
             path.vertex = vec![Column::new("uv", values.clone())];
-            editor.append(&path, OutOfBounds::Expand).await.unwrap();
+            editor
+                .append(&path.build().unwrap(), OutOfBounds::Expand)
+                .await
+                .unwrap();
             let dataset = Dataset::open(store.clone()).await.unwrap();
             let found = dataset.query(&Query::new().objects([id])).await.unwrap();
             assert_eq!(found.vertex[0].values, ColumnValues::Numeric(values));

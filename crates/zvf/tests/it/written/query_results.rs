@@ -5,7 +5,7 @@ use zvf::{
     BatchOptions, CreateOptions, Dataset, Editor, ErrorKind, IntoGeometry, OutOfBounds, Query,
     QueryResult, Store,
 };
-use zvf_build::{Column, Design, Geometry, GeometryKind, NumericColumn, Profile};
+use zvf_build::{Column, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, Profile};
 
 use super::{
     content::Content,
@@ -32,7 +32,8 @@ fn check(seed: u64, kind: GeometryKind) {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
         let options = CreateOptions::default();
-        let written = zvf::create(&store, &geometry, design.clone(), &options).await;
+        let written =
+            zvf::create(&store, &geometry.build().unwrap(), design.clone(), &options).await;
         written.unwrap();
         let source = Dataset::open(&store).await.unwrap();
         let result = source.query(&Query::new()).await.unwrap();
@@ -60,13 +61,21 @@ fn results_of_every_kind_are_written_back_with_equal_content() {
 }
 
 /// Returns the content of a new store, and its batches of four vertices or links.
-async fn batches(geometry: &Geometry, kind: GeometryKind) -> (QueryResult, Vec<QueryResult>) {
+async fn batches(
+    geometry: &GeometryBuilder,
+    kind: GeometryKind,
+) -> (QueryResult, Vec<QueryResult>) {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let options = CreateOptions::default();
-    zvf::create(&store, geometry, Design::new(kind), &options)
-        .await
-        .unwrap();
+    zvf::create(
+        &store,
+        geometry.clone().build().unwrap(),
+        Design::new(kind),
+        &options,
+    )
+    .await
+    .unwrap();
     let dataset = Dataset::open(&store).await.unwrap();
     let stream = dataset.stream(&Query::new(), BatchOptions::new().rows(4));
     let batches = stream.try_collect().await.unwrap();
@@ -78,8 +87,8 @@ async fn batches(geometry: &Geometry, kind: GeometryKind) -> (QueryResult, Vec<Q
 fn batches_of_paths_are_written_back_one_after_the_other() {
     let rows = 0..12_i16;
     let values = rows.clone().flat_map(|row| [f32::from(row), 0.0, 1.0]);
-    let mut paths = Geometry::new(NumericColumn::float32(3, values));
-    paths.part_offsets = Some(vec![0, 4, 6, 8, 12]);
+    let mut paths =
+        Geometry::builder(NumericColumn::float32(3, values)).paths(vec![0, 4, 6, 8, 12], None);
     let row = NumericColumn::from_values(1, rows);
     paths.vertex.push(Column::new("row", row));
     // Every fragment of an object has its row, so that the rows of the batch are looked up.
@@ -121,9 +130,8 @@ fn batches_of_paths_are_written_back_one_after_the_other() {
 #[test]
 fn batches_of_links_are_no_geometry() {
     let values = (0..12_i16).flat_map(|row| [f32::from(row), 0.0, 1.0]);
-    let mut graph = Geometry::new(NumericColumn::float32(3, values));
-    graph.link_width = 2;
-    graph.links = (0..11).flat_map(|row| [row, row + 1]).collect();
+    let graph = Geometry::builder(NumericColumn::float32(3, values))
+        .links(2, (0..11).flat_map(|row| [row, row + 1]).collect());
     block_on(async {
         let (_, batches) = batches(&graph, GeometryKind::Graphs).await;
         let is_linked = |batch: &QueryResult| batch.links.as_ref().is_some_and(|l| !l.is_empty());

@@ -1,17 +1,17 @@
 //! Random geometry, and random designs for storing it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_build::{
-    CellChecksums, CellCompression, Column, ColumnValues, Design, Geometry, GeometryKind,
-    NumericColumn, Profile, ShardingPolicy,
+    CellChecksums, CellCompression, Column, ColumnValues, Design, Geometry, GeometryBuilder,
+    GeometryKind, NumericColumn, Profile, ShardingPolicy, VertexOwners,
 };
 use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
 
 /// Random geometry and a random design.
 pub(crate) struct Case {
-    pub(crate) geometry: Geometry,
+    pub(crate) geometry: GeometryBuilder,
     pub(crate) design: Design,
     axes: usize,
     double: bool,
@@ -23,7 +23,12 @@ pub(crate) struct Case {
 
 impl Case {
     /// Returns more geometry of the same kind, with object ids from `first_id` on.
-    pub(crate) fn more(&mut self, random: &mut Random, size: usize, first_id: i64) -> Geometry {
+    pub(crate) fn more(
+        &mut self,
+        random: &mut Random,
+        size: usize,
+        first_id: i64,
+    ) -> GeometryBuilder {
         let mut generator = GeometryGenerator {
             random,
             design: &self.design,
@@ -142,7 +147,7 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
 }
 
 impl GeometryGenerator<'_> {
-    pub(crate) fn geometry(&mut self, size: usize) -> Geometry {
+    pub(crate) fn geometry(&mut self, size: usize) -> GeometryBuilder {
         let kind = self.design.kind;
         let mut geometry = match kind {
             GeometryKind::Points => self.points(size),
@@ -198,17 +203,18 @@ impl GeometryGenerator<'_> {
         ids
     }
 
-    fn points(&mut self, size: usize) -> Geometry {
-        let mut geometry = Geometry::new(self.positions(size));
+    fn points(&mut self, size: usize) -> GeometryBuilder {
+        let mut geometry = Geometry::builder(self.positions(size));
         if self.with_ids {
             let objects = 1 + self.random.below(size / 3 + 1);
             let ids = self.ids(objects);
-            geometry.object_ids = Some((0..size).map(|_| *self.random.pick(&ids)).collect());
+            geometry.owners =
+                VertexOwners::Vertices((0..size).map(|_| *self.random.pick(&ids)).collect());
         }
         geometry
     }
 
-    fn paths(&mut self, size: usize, lines: bool) -> Geometry {
+    fn paths(&mut self, size: usize, lines: bool) -> GeometryBuilder {
         let mut offsets = vec![0u64];
         let mut values: Vec<f64> = Vec::new();
         let mut end = 0;
@@ -229,18 +235,14 @@ impl GeometryGenerator<'_> {
             offsets.push(end);
         }
         let parts = offsets.len() - 1;
-        let mut geometry = Geometry::new(self.numbers(&values));
-        geometry.part_offsets = Some(offsets);
-        if self.with_ids {
-            geometry.part_objects = Some(self.ids(parts));
-        }
-        geometry
+        let geometry = Geometry::builder(self.numbers(&values));
+        geometry.paths(offsets, self.with_ids.then(|| self.ids(parts)))
     }
 
     /// Returns vertices of objects, with neighbours close to each other.
-    fn clumps(&mut self, size: usize) -> (Geometry, Vec<i64>) {
+    fn clumps(&mut self, size: usize) -> (GeometryBuilder, Vec<i64>) {
         let size = size.max(8);
-        let mut geometry = Geometry::new(self.positions(size));
+        let mut geometry = Geometry::builder(self.positions(size));
         let objects = 1 + self.random.below(6);
         let ids = if self.with_ids {
             self.ids(objects)
@@ -249,15 +251,15 @@ impl GeometryGenerator<'_> {
         };
         let owners: Vec<i64> = (0..size).map(|_| *self.random.pick(&ids)).collect();
         if self.with_ids {
-            geometry.object_ids = Some(owners.clone());
+            geometry.owners = VertexOwners::Vertices(owners.clone());
         }
         (geometry, owners)
     }
 
-    fn linked(&mut self, size: usize, width: usize) -> Geometry {
+    fn linked(&mut self, size: usize, width: usize) -> GeometryBuilder {
         let (mut geometry, _) = self.clumps(size);
         let vertices = geometry.vertices();
-        geometry.link_width = width;
+        geometry.links.width = width;
         for _ in 0..self.random.below(size + 1) {
             let first = self.random.below(vertices);
             let mut ends: Vec<i64> = (0..width)
@@ -270,12 +272,12 @@ impl GeometryGenerator<'_> {
                 continue;
             }
             self.random.shuffle(&mut ends);
-            geometry.links.extend(ends);
+            geometry.links.ends.extend(ends);
         }
         geometry
     }
 
-    fn trees(&mut self, size: usize) -> Geometry {
+    fn trees(&mut self, size: usize) -> GeometryBuilder {
         let (mut geometry, owners) = self.clumps(size);
         let mut seen: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
         for (vertex, owner) in owners.iter().enumerate() {
@@ -286,7 +288,7 @@ impl GeometryGenerator<'_> {
                 } else {
                     *self.random.pick(before)
                 };
-                geometry.links.extend([vertex as i64, parent as i64]);
+                geometry.links.ends.extend([vertex as i64, parent as i64]);
             }
             before.push(vertex);
         }
@@ -338,7 +340,7 @@ impl GeometryGenerator<'_> {
         ColumnValues::Numeric(numbers)
     }
 
-    fn attributes(&mut self, geometry: &mut Geometry) {
+    fn attributes(&mut self, geometry: &mut GeometryBuilder) {
         let vertices = geometry.vertices();
         let tags = (0..vertices as u64).map(|at| self.tag + at);
         let mut tag = NumericColumn::new(Kind::UInt64, 1);
@@ -352,9 +354,9 @@ impl GeometryGenerator<'_> {
         self.tag += vertices as u64;
     }
 
-    fn more_attributes(&mut self, geometry: &mut Geometry) {
+    fn more_attributes(&mut self, geometry: &mut GeometryBuilder) {
         let vertices = geometry.vertices();
-        let links = geometry.link_count();
+        let links = geometry.links.len();
         let words = self.values(vertices, true);
         geometry.vertex.push(attribute("word", words));
         let any = self.values(vertices, false);
@@ -371,15 +373,10 @@ impl GeometryGenerator<'_> {
             let weight = self.values(links, false);
             geometry.link.push(attribute("weight", weight));
         }
-        let objects = match (&geometry.part_offsets, &geometry.object_ids) {
-            (Some(offsets), _) => offsets.len() - 1,
-            (None, Some(ids)) => {
-                let mut ids = ids.clone();
-                ids.sort_unstable();
-                ids.dedup();
-                ids.len()
-            }
-            (None, None) => return,
+        let objects = match &geometry.owners {
+            VertexOwners::Paths { .. } => geometry.owners.paths(),
+            VertexOwners::Vertices(ids) => ids.iter().collect::<BTreeSet<_>>().len(),
+            VertexOwners::Unnamed => return,
         };
         let score = self.some(objects, Kind::Float32, 1);
         geometry.object.push(attribute("score", score));
@@ -416,16 +413,10 @@ impl GeometryGenerator<'_> {
 }
 
 /// Returns the objects of geometry.
-fn known(geometry: &Geometry) -> Vec<i64> {
-    match (
-        &geometry.part_offsets,
-        &geometry.part_objects,
-        &geometry.object_ids,
-    ) {
-        (Some(_), Some(ids), _) | (None, _, Some(ids)) => ids.clone(),
-        (Some(offsets), None, _) => (0..offsets.len() as i64 - 1).collect(),
-        (None, _, None) => vec![0],
-    }
+fn known(geometry: &GeometryBuilder) -> Vec<i64> {
+    let mut owners = geometry.owners.clone();
+    owners.number_paths(0);
+    owners.ids().map_or_else(|| vec![0], <[i64]>::to_vec)
 }
 
 pub(crate) fn attribute(name: &str, values: ColumnValues) -> Column {

@@ -15,7 +15,8 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     } = random::case(seed, kind, profile);
     let expected = Content::of(&geometry, &design);
     let about = format!("seed {seed}, {kind:?}, {profile:?}, {design:?}");
-    let plan = WritePlan::new(geometry, design).unwrap_or_else(|error| panic!("{error}: {about}"));
+    let plan = WritePlan::new(geometry.build().unwrap(), design)
+        .unwrap_or_else(|error| panic!("{error}: {about}"));
     let summary = plan.summary();
     let found = block_on(async {
         let none: [(&str, &[u8]); 0] = [];
@@ -80,14 +81,14 @@ fn skeletons_keep_child_and_parent_with_every_link_policy() {
         let places = [4.0, 4.5, 2.0, 0.0, 6.0, 8.0];
         let parents = [[1, 0], [2, 0], [3, 2], [4, 0], [5, 4]];
         let values = places.iter().flat_map(|place| [*place, 1.0]);
-        let mut geometry = Geometry::new(NumericColumn::float32(2, values));
-        geometry.object_ids = Some(vec![7; places.len()]);
-        geometry.links = parents.concat();
+        let geometry = Geometry::builder(NumericColumn::float32(2, values))
+            .object_ids(vec![7; places.len()])
+            .links(2, parents.concat());
         let mut design = Design::new(GeometryKind::Skeletons)
             .directed(directed)
             .duplicate(duplicate);
         design.chunk_shape = Some(vec![2.0; 2]);
-        let plan = WritePlan::new(geometry, design).unwrap();
+        let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
         block_on(async {
             let none: [(&str, &[u8]); 0] = [];
             let store = Store::from_memory(none).unwrap();

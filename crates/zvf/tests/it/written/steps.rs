@@ -2,18 +2,18 @@
 //! nothing else.
 
 use zvf::{CreateOptions, Editor, Store};
-use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, WritePlan};
+use zvf_build::{
+    Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds, Profile, WritePlan,
+};
 
 use crate::{block_on, validated::own::is_sound};
 
 /// Returns a path through a number of chunks of size 10.
-fn path(chunks: u8) -> Geometry {
+fn path(chunks: u8) -> GeometryBuilder {
     let places = (0..chunks)
         .flat_map(|at| [f32::from(at) * 10.0 + 1.0, f32::from(at) * 10.0 + 8.0])
         .flat_map(|x| [x, 5.0]);
-    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
-    geometry.part_offsets = Some(vec![0, 2 * u64::from(chunks)]);
-    geometry
+    Geometry::builder(NumericColumn::float32(2, places)).paths(vec![0, 2 * u64::from(chunks)], None)
 }
 
 /// Returns the number of links that a store declares; `None` if it declares none.
@@ -40,7 +40,7 @@ fn links_between_pieces_are_stored_on_request() {
         block_on(async {
             let none: [(&str, &[u8]); 0] = [];
             let store = Store::from_memory(none).unwrap();
-            let plan = WritePlan::new(path(4), design).unwrap();
+            let plan = WritePlan::new(path(4).build().unwrap(), design).unwrap();
             assert_eq!(
                 plan.summary().links,
                 if has_links { 3 } else { 0 },
@@ -55,7 +55,10 @@ fn links_between_pieces_are_stored_on_request() {
                 return;
             }
             let editor = Editor::open(store.clone()).await.unwrap();
-            let appended = editor.append(&path(6), OutOfBounds::Reject).await.unwrap();
+            let appended = editor
+                .append(&path(6).build().unwrap(), OutOfBounds::Reject)
+                .await
+                .unwrap();
             assert_eq!(appended.added, 12);
             let found = links(&store).await;
             assert_eq!(found.unwrap_or(0), if has_links { 8 } else { 0 }, "{about}");

@@ -6,8 +6,8 @@ use std::{path::Path, sync::Arc};
 use bytes::Bytes;
 use zvf::{CreateOptions, Dataset, Editor, ErrorKind, ManifestForm, Query, Store};
 use zvf_build::{
-    BuildError, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
-    WritePlan, edit::EditError,
+    BuildError, Column, ColumnValues, Design, Geometry, GeometryBuilder, GeometryKind,
+    NumericColumn, OutOfBounds, VertexOwners, WritePlan, edit::EditError,
 };
 use zvf_format::numeric::Kind;
 use zvf_model::key::Key;
@@ -21,9 +21,9 @@ fn memory() -> Store {
     Store::from_memory(none).unwrap()
 }
 
-async fn store(geometry: Geometry, design: Design) -> Store {
+async fn store(geometry: GeometryBuilder, design: Design) -> Store {
     let store = memory();
-    let plan = WritePlan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
     let options = CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
@@ -41,18 +41,19 @@ fn design(kind: GeometryKind) -> Design {
     design
 }
 
-fn points(count: usize) -> Geometry {
+fn points(count: usize) -> GeometryBuilder {
     let values = (0..count * 3).map(|at| (at * 7 % 100) as f32);
-    Geometry::new(NumericColumn::float32(3, values))
+    Geometry::builder(NumericColumn::float32(3, values))
 }
 
 /// Returns streamlines of twenty vertices through two chunks.
-fn streamlines(count: usize) -> Geometry {
+fn streamlines(count: usize) -> GeometryBuilder {
     let values =
         (0..count).flat_map(|path| (0..20).flat_map(move |at| [at as f32, path as f32, 1.0]));
-    let mut geometry = Geometry::new(NumericColumn::float32(3, values));
-    geometry.part_offsets = Some((0..=count as u64).map(|part| part * 20).collect());
-    geometry.part_objects = Some((0..count as i64).collect());
+    let mut geometry = Geometry::builder(NumericColumn::float32(3, values)).paths(
+        (0..=count as u64).map(|part| part * 20).collect(),
+        (0..count as i64).collect::<Vec<_>>(),
+    );
     let score = NumericColumn::float64(1, (0..count).map(|path| path as f64 / 2.0));
     geometry
         .object
@@ -71,28 +72,30 @@ fn w1_append_keeps_existing_data() {
     block_on(async {
         let store = store(points(1000), design(GeometryKind::Points)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
-        editor.append(&points(500), RAISE).await.unwrap();
+        editor
+            .append(&points(500).build().unwrap(), RAISE)
+            .await
+            .unwrap();
         assert_eq!(read(&store, &Query::new()).await.positions.len(), 1500);
     });
     block_on(async {
         let store = store(streamlines(30), design(GeometryKind::Streamlines)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
-        let mut more = streamlines(5);
-        more.part_objects = None;
-        editor.append(&more, RAISE).await.unwrap();
+        let offsets = (0..=5).map(|part| part * 20).collect();
+        let more = streamlines(5).paths(offsets, None);
+        editor.append(&more.build().unwrap(), RAISE).await.unwrap();
         let result = read(&store, &Query::new()).await;
         assert_eq!(result.parts.unwrap().objects, (0..35).collect::<Vec<i64>>());
     });
 }
 
 /// Returns object 3 with its fifth vertex moved.
-fn moved() -> Geometry {
+fn moved() -> GeometryBuilder {
     let mut geometry = streamlines(4);
     let first = 3 * 20 * 12;
     geometry.positions.bytes.drain(..first);
     geometry.positions.bytes[5 * 12 + 8..6 * 12].copy_from_slice(&7f32.to_le_bytes());
-    geometry.part_offsets = Some(vec![0, 20]);
-    geometry.part_objects = Some(vec![3]);
+    geometry = geometry.paths(vec![0, 20], vec![3]);
     geometry.object.clear();
     geometry
 }
@@ -102,7 +105,10 @@ fn w2_moving_a_vertex_keeps_the_other_vertices() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
-        editor.replace(&moved(), RAISE).await.unwrap();
+        editor
+            .replace(&moved().build().unwrap(), RAISE)
+            .await
+            .unwrap();
         let result = read(&store, &Query::new().objects([3])).await;
         assert_eq!(result.positions.bytes, moved().positions.bytes);
         assert_eq!(result.positions.len(), 20);
@@ -114,7 +120,10 @@ fn w3_replaced_objects_keep_their_ids() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
-        let changed = editor.replace(&moved(), RAISE).await.unwrap();
+        let changed = editor
+            .replace(&moved().build().unwrap(), RAISE)
+            .await
+            .unwrap();
         assert_eq!((changed.added, changed.removed), (20, 20));
         assert!(changed.objects.is_empty());
         let result = read(&store, &Query::new()).await;
@@ -174,7 +183,7 @@ fn w6_positions_are_stored_in_the_declared_type() {
             let mut design = Design::new(GeometryKind::Points);
             design.dtype = dtype;
             let kind = dtype.unwrap_or(positions.kind);
-            let store = store(Geometry::new(positions.clone()), design).await;
+            let store = store(Geometry::builder(positions.clone()), design).await;
             let result = read(&store, &Query::new()).await;
             assert_eq!(result.positions.kind, kind);
             result.positions.bytes
@@ -210,7 +219,7 @@ fn w7_unreadable_data_is_not_written() {
         let store = store(points(10), design(GeometryKind::Points)).await;
         let draco = with_text(&store, "0/vertices/zarr.json", "\"raw\"", "\"draco\"").await;
         let editor = Editor::open(draco).await.unwrap();
-        let refused = editor.append(&points(5), RAISE).await;
+        let refused = editor.append(&points(5).build().unwrap(), RAISE).await;
         assert!(
             matches!(&refused, Err(error) if matches!(error.cause(), Some(EditError::Unsupported(_))))
         );
@@ -262,11 +271,10 @@ fn w8_objects_whose_manifests_are_missing_are_not_emptied() {
             store.delete_many(vec![chunk]).await.unwrap();
             let editor = Editor::open(store.clone()).await.unwrap();
             let writes = store.activity().writes;
-            let mut more = streamlines(1);
-            more.part_objects = None;
+            let more = streamlines(1).paths(vec![0, 20], None);
             for refused in [
                 editor.remove(&[1]).await,
-                editor.append(&more, RAISE).await,
+                editor.append(&more.build().unwrap(), RAISE).await,
                 editor.compact().await,
             ] {
                 let error = refused.unwrap_err();
@@ -294,8 +302,11 @@ fn w9_a_store_of_an_unknown_version_is_not_changed() {
 }
 
 #[track_caller]
-fn refused(geometry: Geometry, kind: GeometryKind) -> BuildError {
-    WritePlan::new(geometry, design(kind)).unwrap_err()
+fn refused(geometry: GeometryBuilder, kind: GeometryKind) -> BuildError {
+    let plan = geometry
+        .build()
+        .and_then(|geometry| WritePlan::new(geometry, design(kind)));
+    plan.unwrap_err()
 }
 
 #[test]
@@ -311,8 +322,7 @@ fn w10_inconsistent_lengths_and_indexes_are_rejected() {
     }
     for end in [-1, 3, i64::MAX] {
         let mut geometry = points(3);
-        geometry.link_width = 3;
-        geometry.links = vec![0, 1, 2, 0, 1, end];
+        geometry = geometry.links(3, vec![0, 1, 2, 0, 1, end]);
         let error = refused(geometry, GeometryKind::Mesh);
         assert!(
             matches!(error, BuildError::LinkEndOutOfRange { link: 1, vertex, .. } if vertex == end)
@@ -331,7 +341,7 @@ fn w10_inconsistent_lengths_and_indexes_are_rejected() {
     for value in [f32::NAN, f32::INFINITY] {
         let mut values = vec![1.0; 9];
         values[4] = value;
-        let geometry = Geometry::new(NumericColumn::float32(3, values));
+        let geometry = Geometry::builder(NumericColumn::float32(3, values));
         let error = refused(geometry, GeometryKind::Points);
         assert!(matches!(
             error,
@@ -347,14 +357,14 @@ fn w10_inconsistent_lengths_and_indexes_are_rejected() {
         let mut design = design(GeometryKind::Points);
         design.chunk_shape = Some(vec![chunk; 3]);
         design.bin_shape = Some(vec![bin; 3]);
-        let error = WritePlan::new(points(3), design).unwrap_err();
+        let error = WritePlan::new(points(3).build().unwrap(), design).unwrap_err();
         assert!(
             matches!(error, BuildError::ChunkShape(_) | BuildError::BinShape(_)),
             "{error:?}"
         );
     }
     let mut geometry = streamlines(2);
-    geometry.part_objects = Some(vec![7, 7]);
+    *geometry.owners.ids_mut().unwrap() = vec![7, 7];
     let twice = refused(geometry, GeometryKind::Streamlines);
     assert_eq!(twice, BuildError::DuplicateObject(7));
 }
@@ -363,10 +373,7 @@ fn w10_inconsistent_lengths_and_indexes_are_rejected() {
 fn rejected_writes_leave_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    let mut geometry = points(3);
-    geometry
-        .vertex
-        .push(attribute("a", ColumnValues::text::<String>([])));
+    let geometry = Geometry::new(NumericColumn::float32(3, [1.0, f32::NAN, 1.0]));
     let address = path.display().to_string();
     let design = design(GeometryKind::Points);
     let refused = block_on(zvf::create(
@@ -399,7 +406,8 @@ fn failed_replacements_leave_no_files() {
     });
     block_on(async {
         let options = CreateOptions::new().overwrite(true).progress(progress);
-        let plan = WritePlan::new(points(80), design(GeometryKind::Points)).unwrap();
+        let plan =
+            WritePlan::new(points(80).build().unwrap(), design(GeometryKind::Points)).unwrap();
         let refused = zvf::create_from_plan(&before, plan, &options).await;
         assert!(
             matches!(&refused, Err(error) if error.cause::<CommitError>().is_some()),
@@ -417,7 +425,7 @@ fn failed_replacements_leave_no_files() {
 fn links_are_not_appended_where_stored_link_values_are_missing() {
     block_on(async {
         let mut geometry = points(3);
-        geometry.links = vec![0, 1];
+        geometry.links.ends = vec![0, 1];
         let weights = |count: usize| {
             attribute(
                 "w",
@@ -443,10 +451,10 @@ fn links_are_not_appended_where_stored_link_values_are_missing() {
         let bytes = Bytes::from(node.to_string());
         store.put_many(vec![(key, bytes)]).await.unwrap();
         let mut more = points(3);
-        more.links = vec![1, 2];
+        more.links.ends = vec![1, 2];
         more.link.push(weights(1));
         let editor = Editor::open(store).await.unwrap();
-        let refused = editor.append(&more, RAISE).await;
+        let refused = editor.append(&more.build().unwrap(), RAISE).await;
         let missing = matches!(&refused, Err(error) if matches!(error.cause(), Some(EditError::Missing { node, .. }) if node.as_str().contains("/w/")));
         assert!(missing, "{refused:?}");
     });
@@ -456,21 +464,24 @@ fn links_are_not_appended_where_stored_link_values_are_missing() {
 fn edits_that_would_lose_links_to_others_are_rejected() {
     block_on(async {
         let mut geometry = points(4);
-        geometry.object_ids = Some(vec![1, 1, 2, 2]);
-        geometry.links = vec![0, 1, 1, 2];
+        geometry.owners = VertexOwners::Vertices(vec![1, 1, 2, 2]);
+        geometry.links.ends = vec![0, 1, 1, 2];
         let store = store(geometry, design(GeometryKind::Graphs)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
         let mut one = points(2);
-        one.object_ids = Some(vec![1, 1]);
-        let severed = editor.replace(&one, RAISE).await;
+        one.owners = VertexOwners::Vertices(vec![1, 1]);
+        let severed = editor.replace(&one.build().unwrap(), RAISE).await;
         assert!(
             matches!(&severed, Err(error) if matches!(error.cause(), Some(EditError::Severed { links: 1 })))
         );
         let both = [1, 2];
         let mut whole = points(4);
-        whole.object_ids = Some(vec![1, 1, 2, 2]);
-        whole.links = vec![0, 1, 1, 2];
-        editor.replace_objects(&both, &whole, RAISE).await.unwrap();
+        whole.owners = VertexOwners::Vertices(vec![1, 1, 2, 2]);
+        whole.links.ends = vec![0, 1, 1, 2];
+        editor
+            .replace_objects(&both, &whole.build().unwrap(), RAISE)
+            .await
+            .unwrap();
         let result = read(&store, &Query::new()).await;
         assert_eq!(result.links.unwrap().len(), 2);
     });
@@ -483,7 +494,8 @@ fn stores_are_not_created_in_the_folders_of_others() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let create = async |address: &str, overwrite: bool| {
         let options = CreateOptions::new().overwrite(overwrite);
-        zvf::create(address, points(2), design(GeometryKind::Points), &options).await
+        let points = points(2).build().unwrap();
+        zvf::create(address, points, design(GeometryKind::Points), &options).await
     };
     block_on(async {
         create(&at("a.zv"), false).await.unwrap();

@@ -1,16 +1,18 @@
 //! New words of link attributes.
 
 use zvf::{CreateOptions, Dataset, Editor, Query, Store};
-use zvf_build::{Column, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, WritePlan};
+use zvf_build::{
+    Column, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds, WritePlan,
+};
 
 use crate::block_on;
 
 /// Returns a graph of one object on a line, with a word for each link.
-fn graph(id: i64, places: &[f32], links: &[i64], words: &[&str]) -> Geometry {
+fn graph(id: i64, places: &[f32], links: &[i64], words: &[&str]) -> GeometryBuilder {
     let values = places.iter().flat_map(|place| [*place, 1.0]);
-    let mut geometry = Geometry::new(NumericColumn::float32(2, values));
-    geometry.object_ids = Some(vec![id; places.len()]);
-    geometry.links = links.to_vec();
+    let mut geometry = Geometry::builder(NumericColumn::float32(2, values))
+        .object_ids(vec![id; places.len()])
+        .links(2, links.to_vec());
     let words = words.iter().map(|word| Some((*word).to_owned()));
     geometry.link.push(Column::text("kind", words));
     geometry
@@ -51,7 +53,7 @@ fn a_new_word_extends_the_dictionaries_of_all_link_arrays() {
         design.bounds = Some((vec![0.0; 2], vec![40.0; 2]));
         let words = ["axon", "dendrite", "axon"];
         let geometry = graph(1, &[1.0, 2.0, 11.0, 12.0], &[0, 1, 1, 2, 2, 3], &words);
-        let plan = WritePlan::new(geometry, design).unwrap();
+        let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
         let options = CreateOptions::new().seal(false);
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         let mut expected = vec![
@@ -71,7 +73,7 @@ fn a_new_word_extends_the_dictionaries_of_all_link_arrays() {
             (4, [6.0, 26.0], "spine"),
         ] {
             let more = graph(id, &places, &[0, 1], &[word]);
-            editor.append(&more, bounds).await.unwrap();
+            editor.append(&more.build().unwrap(), bounds).await.unwrap();
             expected.push(link(places, word));
             expected.sort();
             assert_eq!(links(&store).await, expected, "{word}");

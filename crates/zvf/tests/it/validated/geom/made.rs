@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use zvf::{CreateOptions, ValidateOptions};
-use zvf_build::{CellChecksums, Column, Design, Geometry, GeometryKind, NumericColumn, Profile};
+use zvf_build::{
+    CellChecksums, Column, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, Profile,
+    VertexOwners,
+};
 use zvf_testkit::{damage::apply, golden::Files, golden::Golden};
 
 use super::super::findings;
@@ -15,8 +18,8 @@ use crate::block_on;
 pub(super) struct Made(pub(super) Files);
 
 /// Returns vertices in two dimensions, in chunks of 10.
-pub(super) fn vertices(places: &[[f32; 2]]) -> Geometry {
-    Geometry::new(NumericColumn::float32(2, places.iter().flatten().copied()))
+pub(super) fn vertices(places: &[[f32; 2]]) -> GeometryBuilder {
+    Geometry::builder(NumericColumn::float32(2, places.iter().flatten().copied()))
 }
 
 pub(super) fn design(kind: GeometryKind, profile: Profile) -> Design {
@@ -27,10 +30,10 @@ pub(super) fn design(kind: GeometryKind, profile: Profile) -> Design {
 }
 
 /// Returns five vertices in two chunks, and five edges: two and one inside chunks, two across.
-pub(super) fn graph() -> Geometry {
+pub(super) fn graph() -> GeometryBuilder {
     let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0], [12.0, 2.0]];
     let mut geometry = vertices(&places);
-    geometry.links = vec![0, 1, 1, 2, 2, 3, 4, 1, 3, 4];
+    geometry.links.ends = vec![0, 1, 1, 2, 2, 3, 4, 1, 3, 4];
     geometry.link.push(Column::new(
         "weight",
         NumericColumn::float32(1, [0.1, 0.2, 0.3, 0.4, 0.5]),
@@ -39,7 +42,7 @@ pub(super) fn graph() -> Geometry {
 }
 
 /// Returns a square of two faces in one chunk, and two faces that extend into another.
-pub(super) fn mesh() -> Geometry {
+pub(super) fn mesh() -> GeometryBuilder {
     let places = [
         [1.0, 1.0],
         [2.0, 1.0],
@@ -49,13 +52,12 @@ pub(super) fn mesh() -> Geometry {
         [11.0, 2.0],
     ];
     let mut geometry = vertices(&places);
-    geometry.link_width = 3;
-    geometry.links = vec![0, 1, 2, 0, 2, 3, 1, 4, 2, 4, 5, 2];
+    geometry = geometry.links(3, vec![0, 1, 2, 0, 2, 3, 1, 4, 2, 4, 5, 2]);
     geometry
 }
 
 /// Returns two paths, one through three chunks and one through two.
-pub(super) fn paths() -> Geometry {
+pub(super) fn paths() -> GeometryBuilder {
     let places = [
         [1.0, 1.0],
         [9.0, 1.0],
@@ -66,12 +68,12 @@ pub(super) fn paths() -> Geometry {
         [15.0, 5.0],
     ];
     let mut geometry = vertices(&places);
-    geometry.part_offsets = Some(vec![0, 5, 7]);
+    geometry = geometry.paths(vec![0, 5, 7], None);
     geometry
 }
 
 /// Returns two trees of two objects; one has a branch, and both span two chunks.
-pub(super) fn trees() -> Geometry {
+pub(super) fn trees() -> GeometryBuilder {
     let places = [
         [1.0, 1.0],
         [2.0, 1.0],
@@ -83,19 +85,25 @@ pub(super) fn trees() -> Geometry {
         [15.0, 5.0],
     ];
     let mut geometry = vertices(&places);
-    geometry.links = vec![1, 0, 2, 1, 3, 1, 4, 2, 6, 5, 7, 6];
-    geometry.object_ids = Some(vec![0, 0, 0, 0, 0, 1, 1, 1]);
+    geometry.links.ends = vec![1, 0, 2, 1, 3, 1, 4, 2, 6, 5, 7, 6];
+    geometry.owners = VertexOwners::Vertices(vec![0, 0, 0, 0, 0, 1, 1, 1]);
     geometry
 }
 
-pub(super) fn created(geometry: Geometry, design: Design) -> Made {
+pub(super) fn created(geometry: GeometryBuilder, design: Design) -> Made {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     let address = store.to_str().unwrap();
     let mut options = CreateOptions::new().seal(false);
     // The copy of the nodes would reveal most changes before any other rule.
     options.node_copy = false;
-    block_on(zvf::create(address, geometry, design, &options)).unwrap();
+    block_on(zvf::create(
+        address,
+        geometry.build().unwrap(),
+        design,
+        &options,
+    ))
+    .unwrap();
     let mut found = Files::new();
     let mut open = vec![(folder.path().join("store"), String::new())];
     while let Some((folder, key)) = open.pop() {

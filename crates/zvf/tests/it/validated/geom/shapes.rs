@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use zvf::{OpenOptions, ValidateOptions, validate};
-use zvf_build::{GeometryKind, Profile};
+use zvf_build::{GeometryKind, Profile, VertexOwners};
 
 use super::made::{Made, created, design, made, mesh, paths, recorded, trees, vertices};
 use crate::block_on;
@@ -72,8 +72,8 @@ fn links_inside_chunks_are_steps_of_paths() {
         let chain = |links: [i64; 8]| {
             let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0], [12.0, 2.0]];
             let mut geometry = vertices(&places);
-            geometry.object_ids = Some(vec![0; 5]);
-            geometry.links = links.to_vec();
+            geometry.owners = VertexOwners::Vertices(vec![0; 5]);
+            geometry.links.ends = links.to_vec();
             let graph = created(geometry, design(GeometryKind::Graphs, profile));
             let kind = set_root(graph, "geometry_types", &json!(["polyline"]));
             set_root(kind, "links_convention", &json!("implicit_sequential")).codes()
@@ -114,7 +114,7 @@ fn skeletons_must_be_trees() {
     let codes = twice.codes();
     assert!(codes.contains("ZV-L4-020"), "{codes:?}");
     let mut forest = trees();
-    forest.links.truncate(10);
+    forest.links.ends.truncate(10);
     let forest = created(forest, design(GeometryKind::Skeletons, Profile::V09));
     forest.breaks(&["L4-023"]);
 }
@@ -124,8 +124,8 @@ fn edges_must_join_two_vertices_once() {
     let graph = |links: Vec<i64>| {
         let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0]];
         let mut geometry = vertices(&places);
-        geometry.links = links;
-        geometry.object_ids = Some(vec![0, 0, 1, 0]);
+        geometry.links.ends = links;
+        geometry.owners = VertexOwners::Vertices(vec![0, 0, 1, 0]);
         created(geometry, design(GeometryKind::Graphs, Profile::V09))
     };
     graph(vec![0, 1, 1, 3]).breaks(&[]);
@@ -139,7 +139,7 @@ fn edges_must_join_two_vertices_once() {
 fn faces_must_share_edges_in_opposite_directions() {
     let with = |more: &[i64]| {
         let mut geometry = mesh();
-        geometry.links.extend(more);
+        geometry.links.ends.extend(more);
         created(geometry, design(GeometryKind::Mesh, Profile::V09))
     };
     with(&[3, 2, 5]).breaks(&[]);
@@ -155,7 +155,7 @@ fn checks_that_exceed_the_memory_budget_are_reported_as_skipped() {
         .map(|at| [[0.0, 10.0, 20.0][at / 1000], 0.0])
         .collect();
     let mut geometry = vertices(&places);
-    geometry.links = (0..3000).flat_map(|at| [at, at / 1000 * 1000]).collect();
+    geometry.links.ends = (0..3000).flat_map(|at| [at, at / 1000 * 1000]).collect();
     let graph = created(geometry, design(GeometryKind::Graphs, Profile::V09));
     let options = ValidateOptions::default().batch_bytes(1);
     let open = OpenOptions::default().budget(30_000);
