@@ -78,7 +78,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns what the method does, as the rest of a sentence that starts with its name.
+            /// Returns what the method does, to follow its name in a list.
             pub fn description(self) -> &'static str {
                 match self {
                     $( Self::$kind => $description, )+
@@ -115,7 +115,8 @@ methods! {
 pub enum MethodScale {
     /// The extent of cells.
     Cell {
-        /// `true` if the vertices of a cell become one.
+        /// `true` if the vertices of a cell become one; `false` if some of its points are kept as they
+        /// are.
         merged: bool,
     },
     /// The tolerance of lines.
