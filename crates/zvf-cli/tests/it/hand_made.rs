@@ -459,6 +459,19 @@ fn paths_may_be_given_by_object() {
     assert_eq!(numbers.bytes, encode(&[1_i64, 2], ByteOrder::Little));
 }
 
+/// Ids of paths without their offsets were dropped in silence beside ids of vertices.
+#[test]
+fn ids_of_paths_need_offsets() {
+    let data = encode(&[0.0_f32; 2], ByteOrder::Little);
+    let members = [
+        ("positions", of("<f4", "2, 1", &data)),
+        ("object_ids", i64s(&[7, 7])),
+        ("part_objects", i64s(&[3])),
+    ];
+    let error = read_as(GeometryKind::Polylines, &members).unwrap_err();
+    assert!(error.to_string().contains("part_offsets"), "{error}");
+}
+
 /// Masked integers become floats; masked text becomes missing.
 #[test]
 fn masks_mark_missing_values() {

@@ -129,21 +129,15 @@ pub(crate) fn assemble(
         (None, _) => None,
     };
     let mut geometry = Geometry::builder(arrays.positions);
-    geometry.owners = match (
-        options.kind.is_paths(),
-        arrays.part_offsets,
-        arrays.object_ids,
-    ) {
-        (true, None, Some(ids)) => {
+    let kind = options.kind;
+    geometry.owners = match (arrays.part_offsets, arrays.part_objects, arrays.object_ids) {
+        (None, None, Some(ids)) if kind.is_paths() => {
             let (paths, note) = paths_of_object_runs(&ids);
             notes.extend(note);
             paths
         }
-        (_, offsets, ids) => {
-            VertexOwners::of_columns(options.kind, offsets, arrays.part_objects, ids).map_err(
-                |error| FileFault::Geometry(Box::new(error)).of(first_file(&arrays.files)),
-            )?
-        }
+        (offsets, objects, ids) => VertexOwners::of_columns(kind, offsets, objects, ids)
+            .map_err(|error| FileFault::Geometry(Box::new(error)).of(first_file(&arrays.files)))?,
     };
     geometry.links = arrays.links.unwrap_or_default();
     geometry.objects = arrays.objects;

@@ -79,8 +79,8 @@ fn size(geometry: &Geometry) -> u64 {
     let columns = geometry.attributes().map(|(_, column)| column);
     let attributes: u64 = columns.map(size_of_attribute).sum();
     let owners = geometry.owners();
-    let ids = [owners.ids(), geometry.objects()].into_iter().flatten();
-    let ids: usize = ids.map(<[i64]>::len).sum();
+    let lists = [owners.ids(), geometry.objects()].into_iter().flatten();
+    let ids: usize = lists.map(<[i64]>::len).sum();
     let parts = owners.offsets().map_or(0, <[u64]>::len);
     let members: usize = geometry.groups().values().map(Vec::len).sum();
     let numbers = len_u64(geometry.links().ends.len() + ids + parts + members).saturating_mul(8);
