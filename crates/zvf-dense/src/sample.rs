@@ -3,6 +3,7 @@
 mod affine;
 mod cache;
 mod kernel;
+mod overlap;
 mod parts;
 mod recipe;
 mod tiles;
@@ -12,6 +13,7 @@ mod whole;
 
 pub use crate::error::AffineError;
 pub use affine::Affine;
+pub use overlap::{ApartError, check_overlap};
 pub use recipe::SampleRecipe;
 
 use core::ops::Deref;

@@ -17,7 +17,7 @@ use zvf::{
 use zvf_dense::{
     DenseArray, ReadCost,
     npy::NpyArray,
-    sample::{Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler},
+    sample::{Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler, check_overlap},
 };
 
 use crate::{
@@ -243,7 +243,8 @@ impl Sampling {
         };
         let mut recipe = SampleRecipe::new(args.volume.to_string_lossy(), options);
         recipe.dataset.clone_from(&args.dataset);
-        let axes = Dataset::open(&args.store).await?.root().axes.len();
+        let dataset = Dataset::open(&args.store).await?;
+        let axes = dataset.root().axes.len();
         if let Some(affine) = recipe
             .options
             .affine
@@ -259,6 +260,13 @@ impl Sampling {
                 args.store,
             )
             .into());
+        }
+        if let Some(bounds) = dataset.root().bounds.as_ref()
+            && recipe.options.outside.is_none()
+            && array.shape().len() >= axes
+        {
+            let affine = recipe.options.affine.as_ref();
+            check_overlap(array.shape(), affine, bounds.lower(), bounds.upper())?;
         }
         Ok((Self::new(array, axes, recipe)?, affine_of))
     }

@@ -387,3 +387,20 @@ fn a_store_that_cannot_be_written_is_named() {
     }
     lock(0o755);
 }
+
+#[test]
+fn a_volume_elsewhere_is_refused() {
+    let bench = bench();
+    create(&bench, &[]);
+    bench.file("m.txt", "1 0 0 900\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
+    let line = [
+        "sample", "@a.zv", "@v.npy", "--into", "v", "--affine", "@m.txt",
+    ];
+    let said = bench.refused(&line);
+    assert!(said.contains("no vertex is inside the volume"), "{said}");
+    assert!(
+        said.contains("check that the affine maps positions to voxels"),
+        "{said}"
+    );
+    bench.says(&[&line[..], &["--outside=-1"]].concat());
+}
