@@ -1,6 +1,7 @@
 //! Attributes of vertices and objects, computed from positions.
 
 mod object;
+mod object_table;
 mod row_values;
 mod rows;
 pub mod tasks;
@@ -25,6 +26,7 @@ use zvf_model::{
     key::Key,
     layout::{ArrayRole, GroupRole},
     level::{LevelId, LevelMetadataChange},
+    metadata::Attributes,
     scope::Scope,
     zarr::Node,
 };
@@ -184,7 +186,7 @@ pub async fn write_vertex_attribute(
 }
 
 /// Writes an attribute of objects in one transaction: the values of their vertices of level 0,
-/// reduced to `float64`. Objects without values have none. Coarser levels become stale.
+/// reduced to `float64`. Objects without values have none. Coarser levels get the values of their objects.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -297,12 +299,17 @@ struct AttributeLocation {
 
 impl AttributeLocation {
     /// Finds the location in a family of attributes.
-    async fn find(dataset: &Dataset, spec: &AttributeSpec, scope: Scope) -> Result<Self, Failure> {
+    async fn find(
+        dataset: &Dataset,
+        spec: &AttributeSpec,
+        scope: Scope,
+        level: LevelId,
+    ) -> Result<Self, Failure> {
         let is_name = !spec.name.is_empty()
             && !spec.name.starts_with('.')
             && !spec.name.contains(['/', '\\'])
             && spec.name != "zarr.json";
-        let keys = Profile::V09.keys(LevelId::FULL);
+        let keys = Profile::V09.keys(level);
         let key = keys
             .node(&scope.array(&spec.name))
             .ok()
@@ -377,14 +384,23 @@ async fn root(
     transaction: &mut Transaction,
     chunks: &[ChunkCoord],
 ) -> Result<Bytes, Failure> {
-    // Conflicts with every change of the vertices.
+    let coarser = coarser_levels(dataset.store(), LevelId::FULL).await?;
+    let mut root = touched_root(transaction)?;
+    mark_stale(&mut root, &coarser, chunks.iter().cloned());
+    Ok(group_bytes(root))
+}
+
+/// Returns the root after a change that makes no level stale.
+fn unchanged_levels(transaction: &mut Transaction) -> Result<Bytes, Failure> {
+    Ok(group_bytes(touched_root(transaction)?))
+}
+
+/// Returns the attributes of the root. The transaction conflicts with every change of the vertices.
+fn touched_root(transaction: &mut Transaction) -> Result<Attributes, Failure> {
     transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, transaction.root())?;
-    let coarser = coarser_levels(dataset.store(), LevelId::FULL).await?;
-    let mut root = root.attributes().clone();
-    mark_stale(&mut root, &coarser, chunks.iter().cloned());
-    Ok(group_bytes(root))
+    Ok(root.attributes().clone())
 }
 
 /// Returns the array whose cells count the values of a scope of [chunks](Scope::OF_CHUNKS).
@@ -537,8 +553,12 @@ impl Batch {
 
 /// Returns the nodes above an attribute: the level, which lists the family as present, and the
 /// group of the family if it does not exist.
-async fn present(dataset: &Dataset, family: GroupRole<'_>) -> Result<Vec<Output>, Failure> {
-    let keys = Profile::V09.keys(LevelId::FULL);
+async fn present(
+    dataset: &Dataset,
+    family: GroupRole<'_>,
+    level: LevelId,
+) -> Result<Vec<Output>, Failure> {
+    let keys = Profile::V09.keys(level);
     let level = nodes::place(keys.level())?;
     let mut node = node_of(dataset, &level).await?;
     if let Node::Group(group) = &mut node

@@ -73,6 +73,7 @@ pub struct Editor {
     retries: usize,
     check: Option<PlanCheck>,
     progress: Option<Progress>,
+    renumber: bool,
 }
 
 /// The result of a change.
@@ -179,6 +180,7 @@ impl Editor {
                 retries: 16,
                 check: None,
                 progress: None,
+                renumber: false,
             })
         })
     }
@@ -191,6 +193,9 @@ impl Editor {
         /// Sets the callback for progress: the number of cells read and objects written, and of those known
         /// so far. Both start again when a change is repeated after a conflict.
         progress: Progress,
+        /// Gives added objects the next free ids, in the order of the ids that they have, for geometry
+        /// whose ids are numbers of its own, such as those of tractograms. Default: false.
+        renumber: bool,
         /// Sets how often a change is repeated after a conflict. Default: 16.
         retries: usize,
     }
@@ -205,7 +210,8 @@ impl Editor {
     }
 
     /// Adds geometry to the store. Objects without ids get new ones, greater than all others. Groups
-    /// of geometry with ids may also list stored objects, which join them.
+    /// with a name are those of the store with this name, or new ones. Groups of geometry with ids may
+    /// also list stored objects, which join them.
     ///
     /// # Errors
     ///
@@ -331,6 +337,10 @@ impl Editor {
         out_of_bounds: OutOfBounds,
     ) -> Result<LevelChange, Failure> {
         let mut geometry = geometry.clone().into_builder();
+        if self.renumber {
+            image.renumber(&mut geometry);
+        }
+        image.join_groups_by_name(&mut geometry);
         let groups = stored_members(&mut geometry, image);
         let design = image.design(out_of_bounds);
         if let Some(next) = image.next_id() {

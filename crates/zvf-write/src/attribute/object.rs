@@ -11,26 +11,16 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
 use zvf_model::column::{Column, NumericColumn};
-use zvf_model::{
-    grid::ChunkCoord,
-    layout::{ArrayRole, GroupRole},
-    level::LevelId,
-    metadata::Attributes,
-    scope::Scope,
-};
+use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId, scope::Scope};
 use zvf_store::Transaction;
 
 use super::{
     AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn, cell_name,
-    computed_values, present, raw_vertices, root,
+    computed_values,
+    object_table::{self, OldRows},
+    raw_vertices, unchanged_levels,
 };
-use crate::{
-    form::form,
-    writer::{
-        cell_writer::{CellWriter, StagedTransaction},
-        run,
-    },
-};
+use crate::writer::run;
 
 /// Reduction of the values of an object's vertices to one value. NaN is ignored.
 ///
@@ -257,7 +247,7 @@ impl<'a> ObjectTarget<'a> {
         spec: &'a AttributeSpec,
         reduction: ObjectReduction,
     ) -> Result<Self, Failure> {
-        let location = AttributeLocation::find(dataset, spec, Scope::Object).await?;
+        let location = AttributeLocation::find(dataset, spec, Scope::Object, LevelId::FULL).await?;
         let catalog = dataset.catalog();
         let objects = catalog
             .object_list(LevelId::FULL)
@@ -378,17 +368,15 @@ impl<'a> ObjectTarget<'a> {
         table: Table,
         mut written: AttributeReport,
     ) -> Result<(Bytes, AttributeReport), Failure> {
-        self.location.delete_replaced(transaction).await?;
-        let form = form(self.dataset).await?;
-        let (key, rows) = (&self.location.key, table.rows(&self.spec.name));
-        let mut outputs = form.object_attribute(key, &Attributes::new(), &rows)?;
-        outputs.extend(present(self.dataset, GroupRole::ObjectAttributes).await?);
-        let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));
-        writer.write(outputs).await?;
-        written.bytes = writer.take_report().bytes;
-        drop(writer);
-        let root = root(self.dataset, transaction, self.chunks()).await?;
-        Ok((root, written))
+        let rows = [table.rows(&self.spec.name)];
+        let ids: Option<Vec<i64>> = (0..self.objects.len())
+            .map(|at| self.objects.id(at))
+            .collect();
+        let ids = ids.ok_or_else(|| self.spec.error("an object has no id"))?;
+        let old = OldRows::Dropped;
+        let staged = object_table::stage(self.dataset, transaction, &ids, &rows, old);
+        written.bytes = staged.await?;
+        Ok((unchanged_levels(transaction)?, written))
     }
 }
 

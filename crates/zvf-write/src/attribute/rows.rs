@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use zvf_build::{
-    BuildError, Column, ColumnValues, NumericColumn, Profile,
+    BuildError, Column, Profile,
     edit::{EditError, StoredValues},
 };
 use zvf_catalog::{CatalogError, Damage, Fault, Scope, StoredArray};
@@ -21,25 +21,19 @@ use zvf_format::{
     numeric::{Dtype, Kind, columns_of},
 };
 use zvf_model::{
-    array::CellAttribute,
-    error_kind::ErrorKind,
-    grid::ChunkCoord,
-    layout::{FRAGMENT_OWNERS, GroupRole},
-    level::LevelId,
-    metadata::Attributes,
-    row_id::RowId,
+    array::CellAttribute, error_kind::ErrorKind, grid::ChunkCoord, layout::FRAGMENT_OWNERS,
+    level::LevelId, row_id::RowId,
 };
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, counted, finish,
-    fragment_index, fragment_indexes, present, raw_vertices, root,
+    AttributeReport, AttributeSpec, BATCH_CELLS, Batch, counted, finish, fragment_index,
+    fragment_indexes,
+    object_table::{self, OldRows},
+    raw_vertices, root,
     row_values::RowValues,
+    unchanged_levels,
     vertex::{Values, VertexTarget},
-};
-use crate::{
-    form::form,
-    writer::cell_writer::{CellWriter, StagedTransaction},
 };
 
 /// Options for writing attributes from a table.
@@ -96,7 +90,19 @@ pub(crate) async fn write(
                 fragments(&dataset, &mut transaction, rows, columns, options).await
             }
             TableKeys::Objects(ids) => {
-                objects(&dataset, &mut transaction, ids, columns, options).await
+                check_lengths(columns, ids.len())?;
+                let old = if options.replace {
+                    OldRows::OfEqualType
+                } else {
+                    OldRows::Kept
+                };
+                let bytes = object_table::stage(&dataset, &mut transaction, ids, columns, old);
+                let written = AttributeReport {
+                    objects: ids.len() as u64,
+                    bytes: bytes.await?,
+                    ..AttributeReport::default()
+                };
+                Ok((unchanged_levels(&mut transaction)?, written))
             }
         }
     };
@@ -380,131 +386,6 @@ async fn new_values(
     let level = base::level(dataset, LevelId::FULL).await?;
     let is_whole = scope == Scope::Vertex && level.vertex_count == Some(rows as u64);
     Ok(StoredValues::new(column, !is_whole)?)
-}
-
-async fn objects(
-    dataset: &Dataset,
-    transaction: &mut Transaction,
-    ids: &[i64],
-    columns: &[Column],
-    options: &TableOptions,
-) -> Result<(Bytes, AttributeReport), Failure> {
-    check_lengths(columns, ids.len())?;
-    let catalog = dataset.catalog();
-    let objects = catalog
-        .object_list(LevelId::FULL)
-        .await?
-        .ok_or_else(|| Failure::Attribute {
-            name: "object_id".to_owned(),
-            why: "the store has no objects",
-        })?;
-    let count = objects.len();
-    let indices: HashMap<i64, usize> = (0..count)
-        .filter_map(|at| Some((objects.id(at)?, at)))
-        .collect();
-    let mut rows: Vec<Option<usize>> = vec![None; count];
-    for (from, id) in ids.iter().enumerate() {
-        let index = indices.get(id).ok_or(EditError::UnknownObject(*id))?;
-        if rows[*index].replace(from).is_some() {
-            return Err(EditError::Build(BuildError::DuplicateObject(*id)).into());
-        }
-    }
-    let names = catalog.attribute_list(LevelId::FULL, Scope::Object).await?;
-    let form = form(dataset).await?;
-    let mut outputs = Vec::new();
-    let mut old_files = Vec::new();
-    for column in columns {
-        let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
-        spec.overwrite = true;
-        let location = AttributeLocation::find(dataset, &spec, Scope::Object).await?;
-        let (mut whole, mut attributes) = (None, Attributes::new());
-        if names.contains(&column.name) {
-            let old = catalog
-                .object_values(LevelId::FULL, &column.name, None)
-                .await?;
-            match type_error(&old, column) {
-                None => {
-                    whole = Some(old);
-                    let node = nodes::read_one(dataset.store(), &location.key).await?;
-                    attributes = node
-                        .map(|node| node.attributes().clone())
-                        .unwrap_or_default();
-                }
-                Some(_) if options.replace => {}
-                Some(error) => return Err(error.into()),
-            }
-        }
-        let values = merged(column, whole.as_ref(), &rows);
-        let staged = form.object_attribute(&location.key, &attributes, &values);
-        outputs.extend(staged.map_err(EditError::Build)?);
-        old_files.push(location);
-    }
-    outputs.extend(present(dataset, GroupRole::ObjectAttributes).await?);
-    for location in old_files {
-        location.delete_replaced(transaction).await?;
-    }
-    let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));
-    writer.write(outputs).await?;
-    let bytes = writer.take_report().bytes;
-    drop(writer);
-    let (part, _) = raw_vertices(dataset, &AttributeSpec::new("vertices", Kind::UInt8)).await?;
-    let written = AttributeReport {
-        objects: ids.len() as u64,
-        bytes,
-        ..AttributeReport::default()
-    };
-    Ok((root(dataset, transaction, part.chunks()).await?, written))
-}
-
-/// Returns the error if an existing attribute has another type than a column.
-fn type_error(old: &Column, column: &Column) -> Option<EditError> {
-    let text = |values: &ColumnValues| match values {
-        ColumnValues::Numeric(numbers) => format!("{} x {}", numbers.width, numbers.kind.name()),
-        ColumnValues::Dictionary { .. } => "text".to_owned(),
-    };
-    let (expected, found) = (text(&old.values), text(&column.values));
-    (expected != found).then(|| EditError::AttributeType {
-        what: "object attribute",
-        name: column.name.clone(),
-        expected,
-        found,
-    })
-}
-
-/// Returns a row for each object: the given one, or else the old one, or else null.
-fn merged(column: &Column, old: Option<&Column>, rows: &[Option<usize>]) -> Column {
-    let from = |at: usize| match rows.get(at).copied().flatten() {
-        Some(row) => Some((column, row)),
-        None => old.filter(|old| at < old.len()).map(|old| (old, at)),
-    };
-    let is_null = |at: usize| from(at).is_none_or(|(column, row)| column.is_null(row));
-    let nulls: Vec<bool> = (0..rows.len()).map(is_null).collect();
-    match &column.values {
-        ColumnValues::Numeric(numbers) => {
-            let mut all = NumericColumn::new(numbers.kind, numbers.width);
-            for at in 0..rows.len() {
-                let bytes = from(at).and_then(|(column, row)| match &column.values {
-                    ColumnValues::Numeric(numbers) => numbers.row(row),
-                    ColumnValues::Dictionary { .. } => None,
-                });
-                match bytes {
-                    Some(bytes) => all.bytes.extend_from_slice(bytes),
-                    None => all.bytes.resize(all.bytes.len() + all.row_size(), 0),
-                }
-            }
-            Column {
-                nulls: nulls.contains(&true).then_some(nulls),
-                ..Column::new(column.name.clone(), all)
-            }
-        }
-        ColumnValues::Dictionary { .. } => {
-            let texts = (0..rows.len()).map(|at| {
-                let (column, row) = from(at)?;
-                column.text_at(row)
-            });
-            Column::text(column.name.clone(), texts)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl<'a> VertexTarget<'a> {
         attributes: Attributes,
         scope: Scope,
     ) -> Result<Self, Failure> {
-        let location = AttributeLocation::find(dataset, spec, scope).await?;
+        let location = AttributeLocation::find(dataset, spec, scope, LevelId::FULL).await?;
         let (vertices, dtype) = raw_vertices(dataset, spec).await?;
         let counted = counted(dataset, scope, vertices).await?;
         let chunks = counted.chunks();
@@ -267,6 +267,6 @@ async fn nodes_of(
     let declared = dataset.root().shard_shape.as_deref();
     let array = zvf_build::added_array(&vertices, declared)?.with_attributes(attributes);
     let mut outputs = vec![Output::node(key.clone(), array)];
-    outputs.extend(present(dataset, scope.group()).await?);
+    outputs.extend(present(dataset, scope.group(), LevelId::FULL).await?);
     Ok(outputs)
 }
