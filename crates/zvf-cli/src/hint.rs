@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error, fs, io, path::Path};
 
-use zvf::{Bbox, Dataset, StateError};
+use zvf::StateError;
 use zvf_build::{BuildError, edit::EditError};
 use zvf_catalog::CatalogError;
 use zvf_files::InputFile;
@@ -207,6 +207,7 @@ fn edit_hint(operation: Operation, error: &EditError) -> Option<Hint> {
             format!("object {id} already exists"),
             match operation {
                 Operation::ReplaceNamed => "name it in --remove as well, or give it another id",
+                Operation::Append => "replace it with zvf edit, or add it under a new id with --ids new",
                 _ => "replace it with zvf edit, or give it another id",
             },
         )),
@@ -272,6 +273,9 @@ pub(crate) fn open_hint(error: &zvf::Error) -> Option<String> {
         }
         _ => match (error.cause(), error.cause()) {
             (Some(GenerationError::Undetermined), _) => ROOT,
+            (_, Some(QueryError::OverVertices { outdated, .. })) if !outdated.is_empty() => {
+                "run zvf pyramid --refresh, raise --budget, or narrow the query"
+            }
             (_, Some(QueryError::OverVertices { .. })) => {
                 "raise --budget or narrow the query; zvf pyramid makes coarser levels, with fewer \
                  objects by --sparsity"
@@ -349,21 +353,6 @@ pub(crate) fn with_query_hint(error: zvf::Error, has_filter: bool) -> Box<dyn Er
         _ => return error.into(),
     };
     Box::new(HintedError { message, hint })
-}
-
-/// Explains an empty box: names the axis on which it lies outside the bounds of the store.
-pub(crate) fn outside_bounds(dataset: &Dataset, bbox: &Bbox) -> Option<String> {
-    let root = dataset.root();
-    let bounds = root.bounds.as_ref()?;
-    let of_store = bounds.lower().iter().zip(bounds.upper());
-    let of_box = bbox.lo().iter().zip(bbox.hi());
-    let mut axes = root.axes.iter().zip(of_store.zip(of_box));
-    let (axis, ((lower, upper), _)) =
-        axes.find(|(_, ((lower, upper), (lo, hi)))| hi < lower || lo > upper)?;
-    let name = &axis.name;
-    Some(format!(
-        "the box lies outside the store, whose {name} ranges from {lower} to {upper}"
-    ))
 }
 
 /// Names the stores in a folder, up to [`MAX_NAMED_STORES`]; `None` if there is none.

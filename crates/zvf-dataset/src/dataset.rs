@@ -3,6 +3,7 @@
 mod attribute_info;
 mod evidence;
 mod following;
+mod groups;
 mod info;
 mod level_info;
 mod link_info;

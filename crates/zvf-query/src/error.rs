@@ -34,8 +34,10 @@ pub enum QueryError {
     OutdatedLinks(LevelId),
     /// Every level has more vertices than the budget.
     #[error(
-        "the selection has {vertices} vertices on level {level}, and no level has fewer, but the \
-         budget is {budget}"
+        "the selection has {vertices} vertices on level {level}, and no {} has fewer, but the \
+         budget is {budget}{}",
+        if outdated.is_empty() { "level" } else { "current level" },
+        outdated_levels(outdated)
     )]
     OverVertices {
         /// The level with the fewest vertices.
@@ -44,6 +46,8 @@ pub enum QueryError {
         vertices: u64,
         /// The budget of vertices.
         budget: u64,
+        /// Levels that were not counted, because a finer level changed since they were built.
+        outdated: Vec<LevelId>,
     },
     /// An attribute has different forms on different levels.
     #[error(
@@ -66,6 +70,19 @@ pub enum QueryError {
         id: u64,
         /// The level.
         level: LevelId,
+    },
+    /// The level has no group of this name.
+    #[error(
+        "level {level} has no group named {name:?}{}",
+        .closest.as_ref().map_or_else(String::new, |other| format!("; did you mean {other:?}?"))
+    )]
+    NoGroupName {
+        /// The name.
+        name: String,
+        /// The level.
+        level: LevelId,
+        /// The name that was likely meant.
+        closest: Option<String>,
     },
     /// There is no additional geometry of this name.
     #[error("there is no additional geometry {0:?}")]
@@ -127,6 +144,7 @@ impl QueryError {
             Self::NoFinerLevel { .. }
             | Self::NoObject { .. }
             | Self::NoGroup { .. }
+            | Self::NoGroupName { .. }
             | Self::NoGeometry(_) => ErrorKind::NotFound,
             Self::OutdatedLinks(_) => ErrorKind::Conflict,
             Self::OverVertices { .. } => ErrorKind::OverBudget,
@@ -158,5 +176,15 @@ impl From<Damage> for QueryError {
 impl From<MetadataError> for QueryError {
     fn from(error: MetadataError) -> Self {
         Self::Catalog(error.into())
+    }
+}
+
+/// Returns the end of a message about levels that were not considered.
+fn outdated_levels(levels: &[LevelId]) -> String {
+    let names: Vec<String> = levels.iter().map(LevelId::to_string).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!("; level {one} is outdated: refresh it"),
+        many => format!("; levels {} are outdated: refresh them", many.join(", ")),
     }
 }

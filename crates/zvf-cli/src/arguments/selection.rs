@@ -1,10 +1,15 @@
 //! Selection of a part of a store: by region, object, group, chunk and attribute.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use zvf::{Bbox, Dataset, Mode, Position, Predicate, Query, Scope, Sphere};
+use zvf::{Bbox, Dataset, LevelId, Mode, Position, Predicate, Query, Scope, Sphere};
 use zvf_model::grid::ChunkCoord;
 
 use super::values;
+
+/// Returns the number of a group; `None` for a name.
+fn number(group: &str) -> Option<u64> {
+    group.trim().parse().ok()
+}
 
 /// Returns the names of the axes of a store.
 pub(crate) fn axis_names(dataset: &Dataset) -> Vec<&str> {
@@ -55,16 +60,16 @@ pub struct SelectionArgs {
         allow_hyphen_values = true
     )]
     objects: Vec<i64>,
-    /// Select the objects of groups, by group number.
+    /// Select the objects of groups, by number or name; repeat the option or separate groups by commas.
     #[arg(
         long = "group",
-        value_name = "ID",
+        value_name = "GROUP",
         help_heading = "Selection",
         value_delimiter = ',',
-        value_parser = values::count,
+        value_parser = values::group,
         allow_negative_numbers = true
     )]
-    groups: Vec<u64>,
+    groups: Vec<String>,
     /// Select by chunk.
     #[arg(long = "chunk", value_name = "I.J.K", help_heading = "Selection", value_delimiter = ',',
         value_parser = values::chunk, allow_hyphen_values = true)]
@@ -99,10 +104,35 @@ impl SelectionArgs {
             *query = query.clone().nearest(place, k);
         }
         query.objects = given(&self.objects);
-        query.groups = given(&self.groups);
+        query.groups = given(&self.group_numbers());
         query.chunks = given(&self.chunks);
         query.filter.clone_from(&self.filter);
         Ok(())
+    }
+
+    /// Adds the groups that are selected by name to a query of a store.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`](zvf::Error) if there is no group of a name.
+    pub async fn select_named_groups(
+        &self,
+        dataset: &Dataset,
+        query: &mut Query,
+    ) -> Result<(), zvf::Error> {
+        let names = self.groups.iter().filter(|group| number(group).is_none());
+        let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        if !names.is_empty() {
+            let numbers = dataset.groups_named(LevelId::FULL, &names).await?;
+            query.groups.get_or_insert_default().extend(numbers);
+        }
+        Ok(())
+    }
+
+    /// Returns the groups that are selected by number.
+    fn group_numbers(&self) -> Vec<u64> {
+        let groups = self.groups.iter();
+        groups.filter_map(|group| number(group)).collect()
     }
 
     /// Checks that regions and positions have the axes of the store; with others they would

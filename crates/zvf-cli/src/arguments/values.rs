@@ -232,6 +232,14 @@ pub(crate) fn count(text: &str) -> Result<u64, ValueError> {
     text.trim().parse().map_err(|_| ValueError::Count)
 }
 
+/// Parses the number or the name of a group.
+pub(crate) fn group(text: &str) -> Result<String, ValueError> {
+    match text.trim().parse::<i64>() {
+        Ok(number) if number < 0 => Err(ValueError::Count),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 /// Parses the id of an object.
 pub(crate) fn object(text: &str) -> Result<i64, ValueError> {
     let id = text.trim().parse().ok();

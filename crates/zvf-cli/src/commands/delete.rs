@@ -101,6 +101,8 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     selecting.select(&mut query)?;
     let mut opened = work.open(Operation::Delete).await?;
     selecting.check_axes(&axis_names(&opened.dataset))?;
+    let dataset = &opened.dataset;
+    selecting.select_named_groups(dataset, &mut query).await?;
     let mut left = work.retries;
     let (ids, mut notes, changed) = loop {
         let mut notes = opened.notes();
@@ -211,6 +213,8 @@ async fn delete_selected(
     let mut query = Query::new();
     selecting.select(&mut query)?;
     selecting.check_axes(&axis_names(&opened.dataset))?;
+    let dataset = &opened.dataset;
+    selecting.select_named_groups(dataset, &mut query).await?;
     let mut notes = opened.notes();
     let changed = if arguments.dry_run {
         let query = query

@@ -13,22 +13,20 @@ use std::error::Error;
 use zvf::{Dataset, OpenOptions};
 
 use crate::{
-    arguments::axis_names,
-    hint::{outside_bounds, with_query_hint},
-    outcome::CommandOutcome,
-    progress::ProgressLine,
+    arguments::axis_names, hint::with_query_hint, outcome::CommandOutcome, progress::ProgressLine,
 };
 
 use save::result;
 
 pub use arguments::QueryArgs;
+pub use description::ResultDescription;
 pub use output::{QueryOutput, ResultCounts};
 pub use preview::preview;
 pub use save::{SaveError, save};
 
 /// Runs the query, and prints or writes its result.
 pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let query = arguments.query()?;
+    let mut query = arguments.query()?;
     // A single query gains nothing from a cell cache.
     let defaults = OpenOptions::default();
     let budget = arguments.memory.unwrap_or(defaults.budget);
@@ -40,6 +38,8 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         .seal(!arguments.no_seal);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     arguments.check_axes(&axis_names(&dataset))?;
+    let selecting = &arguments.selecting;
+    selecting.select_named_groups(&dataset, &mut query).await?;
     let hinted = |error| with_query_hint(error, arguments.selecting.is_filtered());
     let raised = |error| match error {
         SaveError::Query(error) => hinted(error),
@@ -86,6 +86,6 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     );
     drop(progress);
     let bbox = arguments.selecting.bbox();
-    let outside = bbox.and_then(|bbox| outside_bounds(&dataset, bbox));
-    Ok(arguments.done(&report, outside)?)
+    let why_empty = bbox.and_then(|bbox| bbox.why_empty(dataset.root()));
+    Ok(arguments.done(&report, why_empty)?)
 }

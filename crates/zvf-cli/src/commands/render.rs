@@ -10,7 +10,6 @@ use zvf_render::{
 
 use crate::{
     display::{count_noun, group_digits},
-    hint::outside_bounds,
     outcome::CommandOutcome,
     progress::ProgressLine,
 };
@@ -228,7 +227,7 @@ pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dy
 /// Adds the reason to the error of an empty picture.
 fn explain_empty(error: RenderError, arguments: &RenderArgs, dataset: &Dataset) -> Box<dyn Error> {
     let bbox = arguments.bbox.as_ref();
-    match (error, bbox.and_then(|bbox| outside_bounds(dataset, bbox))) {
+    match (error, bbox.and_then(|bbox| bbox.why_empty(dataset.root()))) {
         (RenderError::Store(error), _) => error.into(),
         (error @ RenderError::Empty(_), Some(why)) => format!("{error}; {why}").into(),
         (error, _) => error.into(),

@@ -195,7 +195,7 @@ fn a_reversed_box_is_reported() {
     let place = Place::of("graph.zv");
     let output = place.query(&["--bbox", "1,1,1,0,2,2"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).starts_with("warning: the box is empty: a lower bound of --bbox"));
+    assert!(text(&output.stderr).starts_with("warning: the box is empty: its lower bound of "));
     place.done(&["--bbox", "1,1,1,0,2,2", "--quiet"]);
 }
 

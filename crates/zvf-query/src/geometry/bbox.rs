@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use zvf_model::root::RootMetadata;
+
 use super::{
     AxesError, Mode, Position, Primitive,
     exact::{Diff, sign_of_2, sign_of_3},
@@ -97,6 +99,28 @@ impl Bbox {
     pub fn is_empty(&self) -> bool {
         let mut bounds = self.lo.iter().zip(self.hi());
         !bounds.all(|(lo, hi)| lo <= hi)
+    }
+
+    /// Explains why no vertex of a store can be in the box: a lower bound exceeds the upper bound, or
+    /// the box lies outside the bounds of the store.
+    pub fn why_empty(&self, root: &RootMetadata) -> Option<String> {
+        let own = self.lo.iter().zip(self.hi());
+        let mut sides = root.axes.iter().zip(own.clone());
+        if let Some((axis, (lo, hi))) = sides.find(|(_, (lo, hi))| lo > hi) {
+            let name = &axis.name;
+            return Some(format!(
+                "the box is empty: its lower bound of {name}, {lo}, is above the upper one, {hi}"
+            ));
+        }
+        let bounds = root.bounds.as_ref()?;
+        let of_store = bounds.lower().iter().zip(bounds.upper());
+        let mut axes = root.axes.iter().zip(of_store.zip(own));
+        let (axis, ((lower, upper), _)) =
+            axes.find(|(_, ((lower, upper), (lo, hi)))| hi < lower || lo > upper)?;
+        let name = &axis.name;
+        Some(format!(
+            "the box lies outside the store, whose {name} ranges from {lower} to {upper}"
+        ))
     }
 
     /// Returns whether any part of the geometry is in the box. Exact; allocates nothing.

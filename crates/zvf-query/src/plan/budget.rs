@@ -79,6 +79,7 @@ impl Session<'_> {
                     level: levels.last().copied().unwrap_or_default(),
                     vertices: total(levels, &counted, LevelCount::all),
                     budget: budget.vertices,
+                    outdated: self.stale().into_iter().collect(),
                 });
             }
             // The region may contain less than the estimated share, the predicate selects among the

@@ -540,6 +540,7 @@ impl Session<'_> {
             level,
             vertices,
             budget: max,
+            outdated: self.stale().into_iter().collect(),
         })
     }
 

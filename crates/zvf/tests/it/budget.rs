@@ -198,6 +198,7 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
             level,
             vertices,
             budget,
+            ..
         }) = found.as_ref().err().and_then(Error::cause)
         else {
             panic!("{found:?}")

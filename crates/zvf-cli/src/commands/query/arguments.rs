@@ -223,19 +223,15 @@ impl QueryArgs {
         Ok(text)
     }
 
-    /// Formats the result. `outside` explains why a box is empty.
+    /// Formats the result. `why_empty` explains why nothing can be in a box.
     pub(super) fn done(
         &self,
         report: &QueryOutput,
-        outside: Option<String>,
+        why_empty: Option<String>,
     ) -> Result<CommandOutcome, serde_json::Error> {
         let mut warnings = Vec::new();
-        if !self.quiet && self.selecting.is_in_empty_box() {
-            let why = "the box is empty: a lower bound of --bbox is above the upper one";
-            warnings.push(why.to_owned());
-        } else if !self.quiet && !self.json && report.is_empty() {
-            warnings.extend(outside);
-        }
+        let is_told = self.selecting.is_in_empty_box() || !self.json && report.is_empty();
+        warnings.extend(why_empty.filter(|_| is_told && !self.quiet));
         let is_silent = self.quiet && self.output.is_some();
         let text = if self.json {
             serde_json::to_string_pretty(&report.object())?

@@ -12,12 +12,14 @@ use crate::display::{count_noun, len_u64};
 const MAX_GROUPS: u64 = 1 << 20;
 
 /// A description, and the data that it lacks.
-pub(super) struct ResultDescription {
-    pub(super) description: StoreDescription,
+#[derive(Debug)]
+pub struct ResultDescription {
+    /// Everything of the store that is not a row of the result.
+    pub description: StoreDescription,
     /// Data of the store that the file does not hold, one line each.
-    pub(super) left_out: Vec<String>,
+    pub left_out: Vec<String>,
     /// Consequences of the selection, one line each.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// True if damaged tables are left out.
     keep_going: bool,
 }
@@ -49,6 +51,26 @@ impl ResultDescription {
             notes: Vec::new(),
             keep_going: query.keep_going,
         }
+    }
+
+    /// Creates the description of a result: of the root, of attributes, and of headers. The groups
+    /// of its objects are added to the result.
+    ///
+    /// # Errors
+    ///
+    /// [`zvf::Error`] if the metadata or the table of groups are damaged.
+    pub async fn read(
+        dataset: &Dataset,
+        query: &Query,
+        result: &mut QueryResult,
+    ) -> Result<Self, zvf::Error> {
+        let mut described = Self::new(dataset, query);
+        if query.geometry.is_none() {
+            described.read_groups(dataset, result).await?;
+            described.read_attributes(dataset, result).await?;
+            described.read_headers(dataset).await?;
+        }
+        Ok(described)
     }
 
     /// Lists a table that cannot be read as left out, if the query may lack damaged data.

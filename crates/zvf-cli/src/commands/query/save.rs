@@ -4,9 +4,10 @@ mod in_batches;
 
 use std::collections::HashMap;
 
-use zvf::{Column, ColumnValues, Dataset, NumericColumn, Query, QueryResult};
+use zvf::{Column, ColumnValues, Dataset, Mode, NumericColumn, Query, QueryResult};
 
 use super::{QueryOutput, description::ResultDescription};
+use crate::display::{count_noun, group_digits, len_u64};
 use zvf_files::{self, FileError, FileFormat, LosslessTarget, OutputFile};
 
 /// The reason why a result is not in a file.
@@ -71,6 +72,12 @@ pub async fn save(
     if target.format().has_header() && query.geometry.is_none() {
         described.read_headers(dataset).await?;
     }
+    let pieces = result
+        .parts
+        .as_ref()
+        .map(|parts| len_u64(parts.objects.len()));
+    let cut = cut_paths_note(query, target, pieces, len_u64(result.objects.len()));
+    described.notes.extend(cut);
     let lossless = LosslessTarget::new(target, is_strict)?;
     let mut written = zvf_files::write(&result, &described.description, lossless.file())?;
     written.left_out.append(&mut described.left_out);
@@ -80,6 +87,27 @@ pub async fn save(
     report.written(written);
     report.result(&result);
     Ok(report)
+}
+
+/// Returns the note that a selection cuts paths into pieces, which a program that reads the file takes
+/// for paths.
+fn cut_paths_note(
+    query: &Query,
+    target: &OutputFile,
+    pieces: Option<u64>,
+    objects: u64,
+) -> Option<String> {
+    let pieces = pieces.filter(|pieces| *pieces > objects)?;
+    let is_cut = query.filter.is_some() || query.region.is_some() && query.mode == Mode::Clip;
+    if !is_cut || target.format().is_interchange() {
+        return None;
+    }
+    let objects = count_noun(objects, "path", "paths");
+    let pieces = group_digits(pieces);
+    Some(format!(
+        "the selection cuts {objects} into {pieces} pieces, and the file holds each as a path; the mode \
+         touch selects whole paths"
+    ))
 }
 
 /// Runs a query. Its distances are a column of the result, too.

@@ -7,7 +7,7 @@ use zvf_files::{
     FileError, FileFormat, LosslessTarget, ObjectFiles, OutputFile, ResultSink, ResultTables,
 };
 
-use super::SaveError;
+use super::{SaveError, cut_paths_note};
 use crate::{
     commands::query::{QueryOutput, ResultCounts, description::ResultDescription},
     display::len_u64,
@@ -70,6 +70,8 @@ pub(super) async fn write(
             _ => described.read_groups(dataset, &mut selected).await?,
         }
     }
+    let cut = cut_paths_note(query, target, counts.parts, counts.objects);
+    described.notes.extend(cut);
     let mut written = sink.finish(&ResultTables {
         groups: &selected.groups,
         group: &described.description.group,
