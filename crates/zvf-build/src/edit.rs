@@ -8,6 +8,7 @@
 
 mod add;
 mod add_links;
+mod added;
 mod apply;
 mod change;
 mod chunk;

@@ -72,6 +72,8 @@ impl PyBatches {
                 FoundResult {
                     result,
                     transaction,
+                    why_empty: None,
+                    is_mistaken: false,
                 },
             )
         };

@@ -13,8 +13,8 @@ use pyo3::{
 };
 use zvf::{
     AxisSpec, BuildError, CellChecksums, CellCompression, Column, ColumnValues, CreateOptions,
-    Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, Scope,
-    ShardingPolicy, VertexOwners, WindingOrder, WriteReport, numeric::Kind,
+    Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose,
+    Scope, ShardingPolicy, VertexOwners, WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
     FileError, FileReadOptions, GeometryInput, GeometryReadOptions, InputFile, InputFileError,
@@ -26,6 +26,7 @@ use crate::{
     engine,
     errors::{IntoException, exception, unreadable},
     options::{Keywords, json},
+    origin::{Origin, OriginArguments},
     progress::ProgressCallback,
     unfinished::warn_unfinished,
 };
@@ -37,25 +38,43 @@ const WHOLE_MEMORY: u64 = 1 << 30;
 /// Copies of the geometry in memory while a store is planned as a whole.
 const COPIES: u64 = 6;
 
-/// Writes geometry as a new store.
+/// Writes geometry as a new store. `origin` is the store and the query that the geometry comes from,
+/// if any.
 #[pyfunction]
+#[pyo3(signature = (address, geometry, keywords, origin=None))]
 pub(crate) fn create<'py>(
     py: Python<'py>,
     address: &str,
     geometry: &Bound<'py, PyDict>,
     keywords: &Bound<'py, PyDict>,
+    origin: Option<OriginArguments<'py>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
-    let kind = needed_kind(&mut given)?;
-    let design = design(&mut given, kind, address)?;
+    let origin = Origin::of(origin)?;
+    let kind = match (geometry_kind(&mut given)?, &origin) {
+        (Some(kind), _) => kind,
+        (None, Some(origin)) => origin.kind().ok_or_else(no_kind)?,
+        (None, None) => return Err(no_kind()),
+    };
+    let mut design = design(&mut given, kind, address)?;
     let mut options = create_options(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
-    let geometry = self::geometry(geometry, kind)?;
+    let raised = |error: BuildError| zvf::Error::from(error).into_exception(py);
+    let geometry = builder(geometry, kind)?;
+    let (geometry, notes) = match origin {
+        Some(origin) => {
+            let input = origin.input(py, geometry)?;
+            input.complete(&mut design);
+            (input.geometry, input.notes)
+        }
+        None => (geometry, Vec::new()),
+    };
+    let geometry = geometry.build().map_err(raised)?;
     let work = || zvf::create(address, geometry, design, &options);
     let written = engine::run_with_progress(py, work, &progress)?;
-    report(py, written, Vec::new())
+    report(py, written, notes)
 }
 
 /// Writes the geometry of a file as a new store.
@@ -208,6 +227,12 @@ fn report(
 
 /// Copies geometry from the dictionary that `zvf._geometry` builds.
 pub(crate) fn geometry(given: &Bound<'_, PyDict>, kind: GeometryKind) -> PyResult<Geometry> {
+    let raised = |error: BuildError| zvf::Error::from(error).into_exception(given.py());
+    builder(given, kind)?.build().map_err(raised)
+}
+
+/// Copies geometry whose columns are checked later.
+pub(crate) fn builder(given: &Bound<'_, PyDict>, kind: GeometryKind) -> PyResult<GeometryBuilder> {
     let missing = || PyKeyError::new_err("positions");
     let positions = given.get_item("positions")?.ok_or_else(missing)?;
     let mut geometry = Geometry::builder(numbers(&positions)?);
@@ -243,7 +268,7 @@ pub(crate) fn geometry(given: &Bound<'_, PyDict>, kind: GeometryKind) -> PyResul
             geometry.groups.insert(id, members.as_slice()?.to_vec());
         }
     }
-    geometry.build().map_err(raised)
+    Ok(geometry)
 }
 
 /// Copies ids.
@@ -301,15 +326,20 @@ fn kinds() -> String {
 pub(crate) fn geometry_kind(given: &mut Keywords<'_>) -> PyResult<Option<GeometryKind>> {
     let find = |word: &str| {
         let mut kinds = GeometryKind::ALL.into_iter();
-        kinds.find(|kind| kind.name() == word)
+        // `Dataset.kinds` has the words that stores have.
+        let found = kinds.find(|kind| kind.name() == word);
+        found.or_else(|| GeometryKind::of_word(word))
     };
     given.word("kind", find, &kinds())
 }
 
 /// Takes the kind of geometry, which must be given.
 pub(crate) fn needed_kind(given: &mut Keywords<'_>) -> PyResult<GeometryKind> {
-    let missing = || PyTypeError::new_err(format!("kind is missing; use one of {}", kinds()));
-    geometry_kind(given)?.ok_or_else(missing)
+    geometry_kind(given)?.ok_or_else(no_kind)
+}
+
+fn no_kind() -> PyErr {
+    PyTypeError::new_err(format!("kind is missing; use one of {}", kinds()))
 }
 
 /// Takes the design of a store.

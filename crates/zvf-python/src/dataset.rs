@@ -21,6 +21,9 @@ use crate::{
     query, result,
 };
 
+/// Maximum number of groups listed.
+const MAX_GROUPS: u64 = 1 << 20;
+
 /// A delta, nodes with the number of ends of a link, and attributes with the nodes of their values.
 type LinkList = (i32, Vec<(String, usize)>, Vec<(String, Vec<String>)>);
 
@@ -253,6 +256,31 @@ impl PyDataset {
             list.append(row)?;
         }
         Ok(list)
+    }
+
+    /// Returns the numbers of the groups with these names.
+    fn group_numbers(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vec<u64>> {
+        let dataset = self.current();
+        engine::run(py, async move {
+            dataset.groups_named(LevelId::FULL, &names).await
+        })
+    }
+
+    /// Returns the number of members of each group, and the attributes of groups.
+    fn group_table<'py>(
+        &self,
+        py: Python<'py>,
+        level: u32,
+    ) -> PyResult<(Vec<u64>, Vec<Bound<'py, PyTuple>>)> {
+        let dataset = self.current();
+        let found = engine::run(py, dataset.group_table(LevelId::new(level)))?;
+        let Some((groups, columns)) = found else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        // The number of groups comes from the store and may be absurd.
+        let count = groups.len().min(MAX_GROUPS);
+        let members = (0..count).map(|id| groups.members(id).map_or(0, |own| own.len()));
+        Ok((members.collect(), attributes(py, columns)?))
     }
 
     /// Lists the links of a level: delta, nodes with the number of ends, attributes with their nodes.

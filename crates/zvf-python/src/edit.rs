@@ -12,30 +12,46 @@ use zvf::{
 
 use crate::{
     columns::array,
-    create::{attributes, geometry, out_of_bounds, sharding},
+    create::{attributes, builder, geometry, out_of_bounds, sharding},
     dataset::PyDataset,
     engine,
-    errors::unusable,
+    errors::{IntoException, unusable},
     options::Keywords,
+    origin::{Origin, OriginArguments},
     progress::ProgressCallback,
     query,
     unfinished::warn_unfinished,
 };
 
-/// Adds objects.
+/// Adds objects. `origin` is the store and the query that the geometry comes from, if any.
 #[pyfunction]
+#[pyo3(signature = (dataset, geometry, keywords, origin=None))]
 pub(crate) fn append<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
     geometry: &Bound<'py, PyDict>,
     keywords: &Bound<'py, PyDict>,
+    origin: Option<OriginArguments<'py>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
     let bounds = out_of_bounds(&mut given)?.unwrap_or_default();
+    let renumber = |word: &str| match word {
+        "keep" => Some(false),
+        "new" => Some(true),
+        _ => None,
+    };
+    let renumber = given.word("ids", renumber, "keep or new")?;
     let change = Change::new(dataset, &mut given);
     given.finish()?;
-    let geometry = self::geometry(geometry, kind_of(dataset))?;
+    let geometry = builder(geometry, kind_of(dataset))?;
+    let geometry = match Origin::of(origin)? {
+        Some(origin) => origin.input(py, geometry)?.geometry,
+        None => geometry,
+    };
+    let built = geometry.build();
+    let geometry = built.map_err(|error| zvf::Error::from(error).into_exception(py))?;
     change.run(py, move |editor| async move {
+        let editor = editor.renumber(renumber.unwrap_or(false));
         editor.append(&geometry, bounds).await
     })
 }

@@ -1,6 +1,6 @@
 //! Errors of the engine as exceptions of the package.
 
-use std::{io, iter::successors};
+use std::{ffi::CString, io, iter::successors};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use zvf::{Error, ErrorKind, StateError};
@@ -85,9 +85,14 @@ fn class(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::NotFound => match (error.cause(), error.cause()) {
             (Some(StateError::NoStore { .. }), _) => "NotFoundError",
-            (_, Some(QueryError::NoObject { .. } | QueryError::NoGroup { .. })) => {
-                "NoSuchObjectError"
-            }
+            (
+                _,
+                Some(
+                    QueryError::NoObject { .. }
+                    | QueryError::NoGroup { .. }
+                    | QueryError::NoGroupName { .. },
+                ),
+            ) => "NoSuchObjectError",
             _ => "InputError",
         },
         ErrorKind::Conflict => match error.cause() {
@@ -149,4 +154,12 @@ pub(crate) fn exception(
         Ok(PyErr::from_value(exception))
     };
     build().unwrap_or_else(|broken| broken)
+}
+
+/// Warns with a class in `zvf._errors`.
+pub(crate) fn warn(py: Python<'_>, class: &str, message: &str) -> PyResult<()> {
+    let class = py
+        .import("zvf._errors")?
+        .getattr(PyString::intern(py, class))?;
+    PyErr::warn(py, &class, &CString::new(message)?, 3)
 }

@@ -29,6 +29,7 @@ mod engine;
 mod errors;
 mod files;
 mod options;
+mod origin;
 mod picture;
 mod plan;
 mod plan_file;

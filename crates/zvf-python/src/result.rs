@@ -5,11 +5,13 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use zvf::{Column, Dataset, LevelUse, Links, ObjectGroup, ObjectIds, Query, QueryResult, Skipped};
+use zvf::{
+    Column, Dataset, LevelUse, Links, ObjectGroup, ObjectIds, Query, QueryResult, Region, Skipped,
+};
 
 use crate::{
     columns::{array, attributes, indices, matrix},
-    errors::{IntoException, exception},
+    errors::{IntoException, exception, warn},
 };
 
 /// A result.
@@ -17,6 +19,10 @@ pub(crate) struct FoundResult {
     pub(crate) result: QueryResult,
     /// The transaction to which addresses of vertices belong, if there are any.
     pub(crate) transaction: Option<u64>,
+    /// The reason why nothing can be in the box of the query.
+    pub(crate) why_empty: Option<String>,
+    /// True if a lower bound of the box is above the upper one.
+    pub(crate) is_mistaken: bool,
 }
 
 /// The reason for the absence of a result.
@@ -44,7 +50,16 @@ pub(crate) async fn found(dataset: &Dataset, query: &Query) -> Result<FoundResul
     if query.row_ids && dataset.transaction() != before {
         return Err(QueryFailure::Changed);
     }
+    let (mut why_empty, mut is_mistaken) = (None, false);
+    if let Some(Region::Box(bbox)) = &query.region
+        && result.positions.is_empty()
+    {
+        why_empty = bbox.why_empty(dataset.root());
+        is_mistaken = bbox.is_empty();
+    }
     Ok(FoundResult {
+        why_empty,
+        is_mistaken,
         result,
         transaction: query.row_ids.then_some(before),
     })
@@ -53,9 +68,17 @@ pub(crate) async fn found(dataset: &Dataset, query: &Query) -> Result<FoundResul
 /// Moves a result into a tuple with the elements of `zvf._raw.RawResult`.
 pub(crate) fn tuple(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'_, PyTuple>> {
     let FoundResult {
-        result,
+        mut result,
         transaction,
+        why_empty,
+        is_mistaken,
     } = found;
+    if let Some(why) = why_empty {
+        if is_mistaken {
+            warn(py, "ZvfWarning", &why)?;
+        }
+        result.notes.push(why);
+    }
     let (offsets, part_objects) = result
         .parts
         .map(|parts| (parts.offsets, parts.objects))

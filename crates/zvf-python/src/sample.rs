@@ -17,14 +17,14 @@ use zvf::{
 use zvf_dense::{
     DenseArray,
     nifti::NiftiArray,
-    sample::{Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler},
+    sample::{Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler, check_overlap},
 };
 
 use crate::{
     dataset::PyDataset,
     dense::{is_nifti, open_array, open_bytes, open_nifti},
     engine,
-    errors::{IntoException, unusable},
+    errors::{IntoException, exception, unusable},
     options::Keywords,
     progress::ProgressCallback,
     unfinished::warn_unfinished,
@@ -184,6 +184,14 @@ impl Arguments {
                 affine.axes(),
                 dataset.address()
             )));
+        }
+        if let Some(bounds) = dataset.current().root().bounds.as_ref()
+            && self.options.outside.is_none()
+            && array.shape().len() >= axes
+        {
+            let affine = self.options.affine.as_ref();
+            check_overlap(array.shape(), affine, bounds.lower(), bounds.upper())
+                .map_err(|error| exception(py, "InputError", &error.to_string(), None, None))?;
         }
         Sampling::new(py, array, axes, &self.options)
     }

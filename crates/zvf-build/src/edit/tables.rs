@@ -340,6 +340,16 @@ impl Table {
         }
     }
 
+    /// Decodes one row of text; `None` if it is not text.
+    pub(super) fn text(row: &[u8]) -> Option<String> {
+        let (letters, rest) = row.as_chunks::<4>();
+        let letters = letters.iter().map(|letter| u32::from_le_bytes(*letter));
+        let letters = letters.map(char::from_u32);
+        letters
+            .collect::<Option<String>>()
+            .filter(|_| rest.is_empty())
+    }
+
     /// Encodes one row of an attribute; `None` for a null row.
     pub(super) fn value(attribute: &Column, at: usize) -> Option<Vec<u8>> {
         match &attribute.values {

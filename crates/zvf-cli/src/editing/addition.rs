@@ -7,7 +7,7 @@ use zvf_files::{FileFormat, GeometryInput, InputFile, RowIdPolicy};
 
 use super::{EditTargetArgs, match_space, match_types, session::EditSession};
 use crate::{
-    arguments::GeometryReadingArgs,
+    arguments::{GeometryReadingArgs, name_of, named},
     many_files::{ManyFilesError, PlanTarget},
     progress::ProgressLine,
 };
@@ -25,23 +25,55 @@ pub(crate) struct AdditionArgs {
         value_delimiter = ','
     )]
     axes: Vec<String>,
+    /// Ids of added objects: those of the file, or the next free ones.
+    ///
+    /// By default `new` for formats without ids, such as .trk, .tck, .trx and .swc, and `keep` for
+    /// others.
+    #[arg(long, value_name = "IDS", help_heading = "Selection",
+        value_parser = named(IDS.map(|(ids, _)| ids), ids_name))]
+    ids: Option<AddedIds>,
+    /// Add coordinates of another reference system as they are.
+    #[arg(long, help_heading = "Space")]
+    assume_crs: bool,
     /// Write even very many small files, which geometry of a larger scale than the store needs.
     #[arg(long, help_heading = "Execution")]
     yes: bool,
+}
+
+/// Ids of added objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AddedIds {
+    /// Those of the file.
+    Keep,
+    /// The next free ones.
+    New,
+}
+
+const IDS: [(AddedIds, &str); 2] = [(AddedIds::Keep, "keep"), (AddedIds::New, "new")];
+
+fn ids_name(ids: AddedIds) -> &'static str {
+    name_of(&IDS, ids)
 }
 
 /// A file that cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdditionError {
     #[error(
-        "{0} does not name its kind of geometry, so no file can be read for it; run zvf validate"
+        "the coordinates of the file are in {file}, and those of the store in {store}; transform the \
+         file first, for example with pdal or ogr2ogr, or add --assume-crs if they are the same"
     )]
-    NoKind(String),
-    #[error("the file calls a group {0:?}; use the numbers of the store's groups")]
-    GroupName(String),
+    Crs { file: String, store: String },
 }
 
 impl AdditionArgs {
+    /// Returns whether objects of a file get the next free ids.
+    pub(crate) fn renumbers(&self, format: Option<FileFormat>) -> bool {
+        match self.ids {
+            Some(ids) => ids == AddedIds::New,
+            None => format.is_some_and(FileFormat::numbers_objects),
+        }
+    }
+
     /// Returns the check of the size of the addition.
     pub(crate) fn check(&self) -> PlanCheck {
         let is_confirmed = self.yes;
@@ -62,23 +94,13 @@ impl AdditionArgs {
         opened: &EditSession,
         row_ids: RowIdPolicy,
     ) -> Result<GeometryInput, Box<dyn Error>> {
-        let root = opened.dataset.root();
-        let kind = root
-            .first_kind()
-            .ok_or_else(|| AdditionError::NoKind(work.store.clone()))?;
-        let axes: Vec<String> = match self.axes.as_slice() {
-            [] => root.axes.iter().map(|axis| axis.name.clone()).collect(),
-            given => given.to_vec(),
-        };
+        let kind = opened.kind()?;
         let name = from.path().display().to_string();
         let progress = ProgressLine::with_message(work.quiet, move || format!("reading {name}"));
-        let mut reading = self.options.reading(kind, Some(axes.clone()));
+        let mut reading = self.options.reading(kind, Some(self.axes(opened)));
         reading.row_ids = row_ids;
         let mut input = zvf_files::read(from, &reading)?;
-        if let Some(name) = input.group_names.values().next() {
-            return Err(AdditionError::GroupName(name.clone()).into());
-        }
-        match_space::to(root, &axes, from.format(), &mut input);
+        self.fit(opened, Some(from.format()), &mut input)?;
         if from.format() == FileFormat::Csv {
             // One row suffices to learn the type of every column.
             let like = opened.dataset.query(&Query::new().limit(1)).await?;
@@ -86,5 +108,31 @@ impl AdditionArgs {
         }
         drop(progress);
         Ok(input)
+    }
+
+    /// Brings coordinates into the space of the store. `format` is that of a file.
+    pub(crate) fn fit(
+        &self,
+        opened: &EditSession,
+        format: Option<FileFormat>,
+        input: &mut GeometryInput,
+    ) -> Result<(), AdditionError> {
+        let root = opened.dataset.root();
+        match_space::to(root, &self.axes(opened), format, input);
+        match match_space::other_system(root, input) {
+            Some((file, store)) if !self.assume_crs => Err(AdditionError::Crs { file, store }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the axes of the file in the order of the store's axes.
+    fn axes(&self, opened: &EditSession) -> Vec<String> {
+        match self.axes.as_slice() {
+            [] => {
+                let axes = opened.dataset.root().axes.iter();
+                axes.map(|axis| axis.name.clone()).collect()
+            }
+            given => given.to_vec(),
+        }
     }
 }

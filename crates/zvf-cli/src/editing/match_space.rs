@@ -6,11 +6,11 @@ use zvf_files::{FileFormat, GeometryInput, LengthConversion, convert_lengths};
 use zvf_model::root::RootMetadata;
 
 /// Brings the coordinates of the input into the order and the units of the store's axes. `wanted` are
-/// the names of the file's axes in that order. Notes what was converted, and what may not fit.
+/// the names of the file's axes in that order. Notes what was converted.
 pub(super) fn to(
     root: &RootMetadata,
     wanted: &[String],
-    format: FileFormat,
+    format: Option<FileFormat>,
     input: &mut GeometryInput,
 ) {
     let Some(names) = input.axes.clone() else {
@@ -43,7 +43,7 @@ pub(super) fn to(
             .copied()
             .collect();
     }
-    let implied = format.implied_unit();
+    let implied = format.and_then(FileFormat::implied_unit);
     let conversions: Vec<LengthConversion> = order
         .iter()
         .zip(&root.axes)
@@ -63,21 +63,19 @@ pub(super) fn to(
         })
         .collect();
     convert(&conversions, root, format, input);
-    if let (Some(of_file), Some(of_store)) = (&input.crs, &root.crs)
-        && !is_same_system(of_file, of_store)
-    {
-        input.notes.push(format!(
-            "the coordinates are not transformed: the file is in {}, and the store in {}",
-            system_name(of_file),
-            system_name(of_store)
-        ));
-    }
+}
+
+/// Returns the names of the coordinate reference systems of the input and of a store, if they differ.
+pub(super) fn other_system(root: &RootMetadata, input: &GeometryInput) -> Option<(String, String)> {
+    let (of_file, of_store) = (input.crs.as_ref()?, root.crs.as_ref()?);
+    let is_other = !of_store.is_null() && !is_same_system(of_file, of_store);
+    is_other.then(|| (system_name(of_file), system_name(of_store)))
 }
 
 fn convert(
     conversions: &[LengthConversion],
     root: &RootMetadata,
-    format: FileFormat,
+    format: Option<FileFormat>,
     input: &mut GeometryInput,
 ) {
     if conversions.iter().all(LengthConversion::is_identity) {
@@ -90,7 +88,7 @@ fn convert(
             input.notes.push(format!("{name} converted {conversion}"));
         }
     }
-    if format != FileFormat::Swc {
+    if format != Some(FileFormat::Swc) {
         return;
     }
     let mut radii = input.geometry.vertex.iter_mut();
@@ -112,19 +110,42 @@ fn convert(
 
 /// Returns whether two coordinate reference systems are the same: by their identifiers, if both have
 /// one.
-fn is_same_system(one: &Value, other: &Value) -> bool {
-    match (one.get("id"), other.get("id")) {
+fn is_same_system<'s>(one: &'s Value, other: &'s Value) -> bool {
+    let id = |system: &'s Value| {
+        system
+            .get("id")
+            .or_else(|| system.get("code").map(|_| system))
+    };
+    match (id(one), id(other)) {
         (Some(one), Some(other)) => {
             let text = |id: &Value, key| id.get(key).map(|part| part.to_string().replace('"', ""));
-            ["authority", "code"]
-                .into_iter()
-                .all(|key| text(one, key) == text(other, key))
+            let authority = |id| text(id, "authority").or_else(|| text(id, "type"));
+            authority(one) == authority(other) && text(one, "code") == text(other, "code")
         }
         _ => one == other,
     }
 }
 
+/// Returns the name of a system, or else its code, or its description.
 fn system_name(system: &Value) -> String {
-    let name = system.get("name").and_then(Value::as_str);
-    name.map_or_else(|| "an unnamed system".to_owned(), str::to_owned)
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let code = |id: &Value| {
+        let authority = id.get("authority").or_else(|| id.get("type"))?;
+        Some(format!("{}:{}", text(authority), text(id.get("code")?)))
+    };
+    let name = system.get("name").or_else(|| system.get("frame"));
+    let name = name.and_then(Value::as_str);
+    let name = name.filter(|name| !name.is_empty() && *name != "unnamed");
+    let coded = || code(system.get("id").unwrap_or(system));
+    let described = || {
+        let text: String = system.to_string().chars().take(80).collect();
+        format!("the system {text}")
+    };
+    name.map(str::to_owned)
+        .or_else(coded)
+        .unwrap_or_else(described)
 }

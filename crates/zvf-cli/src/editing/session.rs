@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use serde_json::json;
-use zvf::{AttributeReport, Dataset, Editor};
+use zvf::{AttributeReport, Dataset, Editor, GeometryKind};
 use zvf_files::TableKey;
 
 use super::EditOutput;
@@ -41,6 +41,19 @@ pub(crate) struct EditSession {
     pub(crate) dataset: Dataset,
     operation: Operation,
     quiet: bool,
+}
+
+/// The store does not name its kind of geometry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} does not name its kind of geometry, so nothing can be read for it; run zvf validate")]
+pub(crate) struct NoKindError(String);
+
+impl EditSession {
+    /// Returns the kind of geometry of the store.
+    pub(crate) fn kind(&self) -> Result<GeometryKind, NoKindError> {
+        let kind = self.dataset.root().first_kind();
+        kind.ok_or_else(|| NoKindError(self.dataset.address().to_owned()))
+    }
 }
 
 impl EditTargetArgs {

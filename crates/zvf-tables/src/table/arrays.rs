@@ -7,8 +7,8 @@ use std::{
 };
 
 use zvf::{
-    AxisSpec, Column, Design, Geometry, GeometryBuilder, LinkEnds, NumericColumn, Scope,
-    VertexOwners, numeric::Kind,
+    AxisSpec, BuildError, Column, Design, Geometry, GeometryBuilder, GeometryKind, LinkEnds,
+    NumericColumn, ObjectIds, QueryResult, Scope, VertexOwners, numeric::Kind,
 };
 use zvf_model::layout::FRAGMENT_OWNERS;
 
@@ -375,6 +375,46 @@ fn groups(
 const SOURCE_OBJECT: &str = "source_object";
 
 impl GeometryInput {
+    /// Creates geometry of the whole result of a query, with the description of its store.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] if vertices of this kind of geometry cannot be of such objects.
+    pub fn of_result(
+        kind: GeometryKind,
+        result: QueryResult,
+        mut description: StoreDescription,
+    ) -> Result<Self, BuildError> {
+        let mut geometry = Geometry::builder(result.positions);
+        let (offsets, part_objects) = result
+            .parts
+            .map(|parts| (parts.offsets, parts.objects))
+            .unzip();
+        let object_ids = result.object_ids.map(ObjectIds::into_numbers);
+        let object_ids = object_ids.filter(|_| !result.objects.is_empty());
+        geometry.owners = VertexOwners::of_columns(kind, offsets, part_objects, object_ids)?;
+        if let Some(links) = result.links {
+            let width = usize::try_from(links.width).unwrap_or(usize::MAX);
+            // Rows of a result fit into its memory.
+            let row = |end| i64::try_from(end).unwrap_or(i64::MAX);
+            geometry = geometry.links(width, links.ends.into_iter().map(row).collect());
+        }
+        geometry.vertex = result.vertex;
+        geometry.fragment_rows = result.fragment;
+        geometry.link = result.link;
+        geometry.object = result.object;
+        geometry.objects = Some(result.objects).filter(|objects| !objects.is_empty());
+        for group in result.groups {
+            if let Ok(number) = u32::try_from(group.id) {
+                geometry.groups.insert(number, group.members);
+            }
+        }
+        geometry.group = std::mem::take(&mut description.group);
+        let mut input = Self::new(geometry, description);
+        input.notes = result.notes;
+        Ok(input)
+    }
+
     /// Completes a design: what the design leaves open is taken from the file.
     pub fn complete(&self, design: &mut Design) {
         self.description.complete(design, self.axes.as_deref());
