@@ -155,7 +155,6 @@ def test_deletions_that_are_refused(options: dict[str, Any], says: str) -> None:
     [
         ({"positions": [[1, 2, 3]], "parts": [0]}, TypeError, "parts"),
         ({"part_offsets": [0]}, TypeError, "positions"),
-        ({**PATH, "groups": {"AF": [9]}}, ValueError, "numbers"),
         ({**PATH, "out_of_bounds": "keep"}, ValueError, "raise, ignore or expand"),
         ({**PATH, "positions": [[4.0, 4, 4], [50, 5, 5]]}, zvf.InputError, "bounds"),
         ({**PATH, "part_objects": [3]}, zvf.InputError, "3"),

@@ -96,7 +96,7 @@ def test_tables_of_paths_and_points() -> None:
 def test_tables_that_are_refused(arguments: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         zvf.create("out.zv", **{"kind": "points", **arguments})
-    with pytest.raises(TypeError, match="positions are in the table"):
+    with pytest.raises(TypeError, match="positions are in the source"):
         zvf.create("out.zv", kind="points", source={"x": [1.0]}, positions=[[1.0]])
 
 

@@ -32,10 +32,12 @@ from ._errors import (
     NoSuchObjectError,
     NotFoundError,
     UnsupportedError,
+    ZvfWarning,
 )
 from ._info import (
     AttributeInfo,
     Counts,
+    GroupInfo,
     LevelInfo,
     LinkInfo,
     Operator,
@@ -107,6 +109,7 @@ __all__ = [
     "ExportPlan",
     "Finding",
     "GeometryArrays",
+    "GroupInfo",
     "InputError",
     "LevelInfo",
     "LinkInfo",
@@ -140,6 +143,7 @@ __all__ = [
     "ValidateOptions",
     "Validation",
     "ValidationPlan",
+    "ZvfWarning",
     "convert",
     "create",
     "dense",

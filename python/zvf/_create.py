@@ -9,12 +9,10 @@ from typing import Any, Unpack
 
 from . import _zvf
 from ._geometry import geometry
-from ._options import CreateOptions, plain
+from ._options import CreateOptions, listed, plain
 from ._progress import Progress, shown
 from ._result import Result
-from ._tables import arrays_of, is_table
-
-PATHS = ("lines", "polylines", "streamlines")
+from ._sources import MILLIMETERS, arrays_of_source, is_tractogram, with_joined_paths
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,7 @@ class CreateReport:
     """Reasons for choices that the design left open."""
 
 
+@listed(CreateOptions)
 def create(
     store: str | os.PathLike[str],
     /,
@@ -66,16 +65,19 @@ def create(
 
     Args:
         store: Address of the new store.
-        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh. Required for
-            arrays, tables and `.npz` files; other files have a kind of their own.
+        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh, or a word of
+            `Dataset.kinds`. Required for arrays and tables; results and files of other formats have
+            a kind of their own.
         source: A .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz or .gii file, also compressed
             with gzip, a FreeSurfer surface, a folder of .swc, or a folder of precomputed data of
             Neuroglancer; a .npz, .csv, .arrow or .parquet file with the tables beside it, as
-            `Dataset.save` writes them; a result of a query; or a table whose columns x, y, z (or
+            `Dataset.save` writes them; a result of a query, with the axes, the coordinate reference
+            system, the headers and the groups of its store; a tractogram of nibabel or dipy in
+            millimeters; or a table whose columns x, y, z (or
             those that `axes` names) are coordinates. The columns `object_id`, and `part` for
             paths, group the rows of a table. Other columns are attributes of vertices. Arrays may
             be given in addition to a table.
-        positions: Coordinates, one row for each vertex.
+        positions: Coordinates, one row for each vertex, or a list of paths with such rows.
         part_offsets: Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`.
         part_objects: Object of each path; paths are numbered from 0 unless given.
         object_ids: Object of each vertex, for geometry other than paths.
@@ -122,21 +124,19 @@ def create(
             return CreateReport(**_zvf.create_from_file(os.fspath(store), file, keywords))
         if companions:
             raise TypeError("companions belong to a source that is a file")
-        if isinstance(source, Result):
-            if arrays:
-                raise TypeError(f"source is a result; leave out {', '.join(arrays)}")
-            arrays = {**source.arrays()}
-            # The names of all axes that are read; units are not part of a result.
-            keywords.setdefault("axes", [(name, None) for name in source.axes])
-        elif source is not None:
-            if not is_table(source):
-                raise TypeError(
-                    f"source is a {type(source).__name__}; use the path of a file, a result, or a "
-                    "table of pandas, polars or pyarrow"
-                )
+        origin = None
+        if source is not None:
             axes = [name for name, _ in options.get("axes", ())]
-            table = arrays_of(source, axes, kind in PATHS)
-            if both := [name for name in arrays if name in table]:
-                raise TypeError(f"{', '.join(both)} are in the table as well")
-            arrays |= table
-        return CreateReport(**_zvf.create(os.fspath(store), geometry(arrays), keywords))
+            arrays, origin = arrays_of_source(source, arrays, axes, kind)
+            if is_tractogram(source):
+                keywords.setdefault("axes", MILLIMETERS)
+                keywords["kind"] = kind or "streamlines"
+        made = geometry(with_joined_paths(arrays))
+        report = CreateReport(**_zvf.create(os.fspath(store), made, keywords, origin))
+        if isinstance(source, Result) and origin is None:
+            report.notes.append(
+                "the result comes from another process, without units, the coordinate reference "
+                "system, headers and names of groups; pass axes, crs and group, or save the "
+                "result to a .npz file there"
+            )
+        return report

@@ -19,6 +19,7 @@ from ._geometry import array_of, columns, geometry, integers
 from ._info import (
     AttributeInfo,
     Counts,
+    GroupInfo,
     LevelInfo,
     LinkInfo,
     Operator,
@@ -37,6 +38,7 @@ from ._options import (
     QueryOptions,
     RenderOptions,
     SampleOptions,
+    listed,
     plain,
     sampling,
 )
@@ -53,6 +55,7 @@ from ._reports import (
     SavedFiles,
 )
 from ._result import Batches, Result
+from ._sources import arrays_of_source, with_joined_paths
 
 
 class Dataset:
@@ -172,6 +175,25 @@ class Dataset:
         """
         return [AttributeInfo(**found) for found in self._raw.attributes(level)]
 
+    def groups(self, level: int = 0) -> list[GroupInfo]:
+        """List the groups of a level that have members or a name.
+
+        >>> [(group.id, group.name, group.size) for group in zvf.open("tracts.zv").groups()]
+        [(0, 'left', 2), (1, None, 1)]
+        """
+        sizes, columns = self._raw.group_table(level)
+        attributes = {column[0]: values_of(column) for column in columns}
+        names = attributes.get("name")
+        groups = []
+        for number, size in enumerate(sizes):
+            values = {
+                name: column[number] for name, column in attributes.items() if number < len(column)
+            }
+            name = values.pop("name", None) if names is not None else None
+            if size or name is not None:
+                groups.append(GroupInfo(number, name, size, values))
+        return groups
+
     def link_info(self, level: int = 0) -> list[LinkInfo]:
         """List the links of a level, by the level that they lead to. The store must support listing.
 
@@ -201,6 +223,7 @@ class Dataset:
             parts.append(StoredLinks(chunks.reshape(*shape, arity), rows.reshape(shape), values))
         return parts
 
+    @listed(QueryOptions)
     def query(self, **options: Unpack[QueryOptions]) -> Result:
         """Run a query and return its whole result. `QueryOptions` lists the arguments.
 
@@ -208,8 +231,10 @@ class Dataset:
         >>> tracts.query(bbox=((0, 0, 0), (2, 2, 2)), select=["length"])
         Result(3 vertices, 1 paths, 1 objects, object.length)
         """
-        return Result(self._raw.query({**options}))
+        query = self._query(options)
+        return Result(self._raw.query(query), self._raw, query)
 
+    @listed(QueryOptions)
     async def aquery(self, **options: Unpack[QueryOptions]) -> Result:
         """Run a query without blocking the event loop of asyncio: `await tracts.aquery(...)`.
 
@@ -221,10 +246,11 @@ class Dataset:
         >>> [len(found) for found in asyncio.run(both(zvf.open("tracts.zv")))]
         [3, 2]
         """
-        return Result(
-            await awaited(lambda done: _zvf.start_query(self._raw, {**options}, done))
-        )
+        query = self._query(options)
+        raw = await awaited(lambda done: _zvf.start_query(self._raw, query, done))
+        return Result(raw, self._raw, query)
 
+    @listed(QueryOptions)
     def save(
         self, file: str | os.PathLike[str], /, *, strict: bool = False, **options: Unpack[QueryOptions]
     ) -> SavedFiles:
@@ -244,12 +270,13 @@ class Dataset:
         >>> saved.files
         ['near.csv', 'near.objects.csv', 'near.groups.csv', 'near.metadata.json']
         """
-        found = _zvf.save_result(self._raw, os.fspath(file), strict, {**options})
+        found = _zvf.save_result(self._raw, os.fspath(file), strict, self._query(options))
         notes = [f"skipped {part['key']}: {part['reason']}" for part in found["missing"]]
         return SavedFiles(
             found["files"], found["vertices"], found["left_out"], found["notes"] + notes
         )
 
+    @listed(PrecomputedOptions)
     def export_precomputed(
         self,
         folder: str | os.PathLike[str],
@@ -271,6 +298,7 @@ class Dataset:
             raw = _zvf.export_precomputed(self._raw, os.fspath(folder), keywords)
         return PrecomputedReport(**raw)
 
+    @listed(BatchOptions)
     def batches(self, **options: Unpack[BatchOptions]) -> Batches:
         """Run a query and return its result in batches.
 
@@ -280,8 +308,11 @@ class Dataset:
         >>> [len(batch) for batch in zvf.open("tracts.zv").batches(batch_rows=3)]
         [3, 2]
         """
-        return Batches(self._raw.batches({**options}))
+        given = self._query(options)
+        query = {name: value for name, value in given.items() if name not in BATCH_SIZES}
+        return Batches(self._raw.batches(given), self._raw, query)
 
+    @listed(QueryOptions)
     def partitions(self, parts: int, /, **options: Unpack[QueryOptions]) -> list[Partition]:
         """Divide a query into at most `parts` independent parts of similar size, for other
         processes. Each vertex, path and link of the result is in one of them.
@@ -295,10 +326,12 @@ class Dataset:
         while True:
             # A query of another thread may follow to another transaction meanwhile.
             transaction = self.transaction
-            found = _zvf.partitions(self._raw, parts, {**options})
+            query = self._query(options)
+            found = _zvf.partitions(self._raw, parts, query)
             if self.transaction == transaction:
-                return [Partition(self, {**options}, part, transaction) for part in found]
+                return [Partition(self, query, part, transaction) for part in found]
 
+    @listed(QueryOptions)
     def nearest(
         self, position: Numbers, k: int | None = None, /, **options: Unpack[QueryOptions]
     ) -> Result:
@@ -309,17 +342,19 @@ class Dataset:
         """
         if "nearest" in options or (k is not None and "k" in options):
             raise TypeError("nearest takes one position and one k")
-        given: dict[str, Any] = {"k": 1 if k is None else k, **options, "nearest": position}
-        return Result(self._raw.query(given))
+        given = {"k": 1 if k is None else k, **self._query(options), "nearest": position}
+        return Result(self._raw.query(given), self._raw, given)
 
+    @listed(QueryOptions)
     def count(self, **options: Unpack[QueryOptions]) -> Counts:
         """Count what a query selects, without reading data that only the result needs.
 
         >>> zvf.open("tracts.zv").count(where="fa > 0.3").vertices
         5
         """
-        return Counts(**self._raw.count({**options}))
+        return Counts(**self._raw.count(self._query(options)))
 
+    @listed(QueryOptions)
     def explain(self, **options: Unpack[QueryOptions]) -> Plan:
         """Plan a query without running it.
 
@@ -327,29 +362,42 @@ class Dataset:
         >>> plan.requests > 0
         True
         """
-        found = self._raw.explain({**options})
+        found = self._raw.explain(self._query(options))
         found["operators"] = [Operator(**operator) for operator in found["operators"]]
         return Plan(**found)
 
+    @listed(QueryOptions)
     def analyze(self, **options: Unpack[QueryOptions]) -> list[Operator]:
         """Run a query, discard its result, and return its operators with the requests they made.
 
         >>> len(zvf.open("tracts.zv").analyze()) > 0
         True
         """
-        return [Operator(**operator) for operator in self._raw.analyze({**options})]
+        return [Operator(**operator) for operator in self._raw.analyze(self._query(options))]
 
+    @listed(GeometryArrays)
     def append(
         self,
         *,
+        source: Any = None,
+        ids: Literal["keep", "new"] | None = None,
         out_of_bounds: Literal["raise", "ignore", "expand"] = "raise",
         progress: Progress = None,
         **arrays: Unpack[GeometryArrays],
     ) -> ChangeReport:
         """Add objects, in one transaction. `GeometryArrays` lists the arguments.
 
-        Objects without ids get new ids above all others. Lists of numbers are converted to the
-        types of the store. Arrays must have these types.
+        Objects without ids get new ids above all others. Groups with a name are those of the store
+        with this name, or new ones. Lists of numbers are converted to the types of the store. Arrays
+        must have these types.
+
+        Args:
+            source: A result of a query, also of another store, a table, or a tractogram of nibabel
+                or dipy, as for `zvf.create`.
+            ids: `keep` the ids of objects, or give all of them `new` ones, the next that are free.
+            out_of_bounds: Treatment of vertices outside the bounds of the store.
+            progress: A function of the work done and all work known so far, or `True` for a bar.
+            **arrays: The geometry, unless it is in `source`.
 
         >>> tracts = zvf.open("tracts.zv")
         >>> added = tracts.append(positions=[[4, 4, 4], [5, 5, 5]], part_offsets=[0, 2],
@@ -359,11 +407,16 @@ class Dataset:
         >>> len(tracts.query())
         7
         """
-        given = self._geometry(arrays)
+        made, origin = dict(arrays), None
+        if source is not None:
+            kind = self.kinds[0] if self.kinds else None
+            made, origin = arrays_of_source(source, made, self.axes, kind)
+        given = self._geometry(with_joined_paths(made))
         with shown(progress, f"appending to {self._address}") as callback:
-            options = {"out_of_bounds": out_of_bounds, "progress": callback}
-            return self._changed(_zvf.append(self._raw, given, options))
+            options = {"out_of_bounds": out_of_bounds, "ids": ids, "progress": callback}
+            return self._changed(_zvf.append(self._raw, given, options, origin))
 
+    @listed(GeometryArrays)
     def replace(
         self,
         remove: Ids | None = None,
@@ -390,6 +443,7 @@ class Dataset:
             options = {"out_of_bounds": out_of_bounds, "remove": remove, "progress": callback}
             return self._changed(_zvf.replace(self._raw, given, options))
 
+    @listed(QueryOptions)
     def delete(
         self, *, progress: Progress = None, **options: Unpack[QueryOptions]
     ) -> ChangeReport | None:
@@ -442,7 +496,7 @@ class Dataset:
         found = self.query(**{**options, "select": []})
         if found.object_ids is None and found.part_objects is None:
             raise ValueError(
-                f"{self._address} has no objects, and points without objects cannot be deleted"
+                f"{self._address} has no objects; delete its points with delete_vertices"
             )
         ids = found.objects
         if options.get("mode") == "within" and len(ids):
@@ -452,6 +506,7 @@ class Dataset:
             ids = np.array([at for at in ids.tolist() if parts.get(at) == counts.get(at)], np.int64)
         return np.ascontiguousarray(ids)
 
+    @listed(QueryOptions)
     def delete_vertices(
         self,
         row_ids: NDArray[np.uint64] | None = None,
@@ -492,7 +547,7 @@ class Dataset:
                 raw = _zvf.remove_rows(self._raw, *_addresses(row_ids, transaction), keywords)
             else:
                 _check_selection(options)
-                raw = _zvf.remove_selected(self._raw, {**options}, keywords)
+                raw = _zvf.remove_selected(self._raw, self._query(options), keywords)
         return self._changed(raw) if raw["removed"] else None
 
     def write_attributes(
@@ -565,6 +620,7 @@ class Dataset:
         with shown(progress, f"compacting {self._address}") as callback:
             return self._changed(_zvf.compact(self._raw, {"progress": callback}))
 
+    @listed(PyramidOptions)
     def pyramid(
         self, *, progress: Progress = None, **options: Unpack[PyramidOptions]
     ) -> list[BuiltLevel]:
@@ -581,6 +637,7 @@ class Dataset:
         self.reload()
         return [BuiltLevel(**level) for level in levels]
 
+    @listed(SampleOptions)
     def sample(
         self,
         volume: Any,
@@ -597,8 +654,8 @@ class Dataset:
         written in one transaction.
 
         Args:
-            volume: An array, or a `.npy`, `.nii`, `.nii.gz`, `.b2nd` or `.tet` file. NIfTI files
-                have an affine. Masked floats are NaN, and masked integers are refused.
+            volume: An array, an image of nibabel, or a `.npy`, `.nii`, `.nii.gz`, `.b2nd` or `.tet`
+                file. Images and NIfTI files have an affine. Masked floats are NaN, and masked integers are refused.
             into: Name of the attribute.
             progress: A function of the work done and all work known so far, or `True` for a bar.
             **options: `SampleOptions` lists the arguments.
@@ -610,6 +667,11 @@ class Dataset:
         array([  0., 111., 211.])
         """
         keywords = sampling(into, options)
+        if hasattr(volume, "dataobj") and hasattr(volume, "affine"):
+            # An image of nibabel, whose matrix maps voxels to positions.
+            to_voxels = np.linalg.inv(np.asarray(volume.affine, np.float64))
+            keywords.setdefault("affine", to_voxels.reshape(-1).tolist())
+            volume = volume.dataobj
         if isinstance(volume, (str, os.PathLike)):
             given: Any = os.fspath(volume)
         else:
@@ -621,6 +683,7 @@ class Dataset:
         self.reload()
         return SampleReport(**report)
 
+    @listed(RenderOptions)
     def render(
         self, *, progress: Progress = None, **options: Unpack[RenderOptions]
     ) -> Picture:
@@ -634,9 +697,21 @@ class Dataset:
         with shown(progress, f"drawing {self._address}") as callback:
             return Picture(_zvf.draw(self._raw, {**options, "progress": callback}))
 
-    def _geometry(self, arrays: GeometryArrays) -> dict[str, Any]:
-        if any(isinstance(name, str) for name in arrays.get("groups") or ()):
-            raise ValueError("groups of a store have numbers; use those of its groups")
+    def _query(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a query, with the numbers of the groups that it names."""
+        query = dict(options)
+        groups = query.get("groups")
+        if isinstance(groups, str):
+            groups = [groups]
+        if groups is None or isinstance(groups, int | np.ndarray):
+            return query
+        names = [name for name in groups if isinstance(name, str)]
+        if names:
+            numbers = [number for number in groups if not isinstance(number, str)]
+            query["groups"] = numbers + self._raw.group_numbers(names)
+        return query
+
+    def _geometry(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         return geometry(arrays, self._types())
 
     def _types(self) -> dict[str, np.dtype[Any]]:
@@ -696,6 +771,8 @@ class Dataset:
 RETRIES = 16
 """Maximum number of retries of a deletion after changes by others."""
 
+BATCH_SIZES = ("batch_rows", "batch_bytes")
+
 SELECTIONS = ("objects", "groups", "where", "bbox", "sphere", "nearest", "chunks")
 
 
@@ -717,6 +794,7 @@ def _addresses(
     return np.ascontiguousarray(rows, np.uint64), transaction
 
 
+@listed(OpenOptions)
 def open(store: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> Dataset:
     """Open a store: a folder, a `.zip` file, or a URL with the scheme http, https, s3, gs or az.
 

@@ -49,3 +49,7 @@ class InputError(Error, ValueError):
 
 class NoSuchObjectError(Error, LookupError):
     """The store has no such object or group."""
+
+
+class ZvfWarning(UserWarning):
+    """Something about a result that its caller may not expect, such as a box whose bounds are swapped."""

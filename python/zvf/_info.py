@@ -28,6 +28,20 @@ class AttributeInfo:
 
 
 @dataclass(frozen=True)
+class GroupInfo:
+    """A group of objects."""
+
+    id: int
+    """Number."""
+    name: str | None
+    """Name, if any: the attribute `name`."""
+    size: int
+    """Number of members."""
+    attributes: dict[str, Any]
+    """Other attributes by name."""
+
+
+@dataclass(frozen=True)
 class LinkInfo:
     """The links of a level to one level, or inside it."""
 

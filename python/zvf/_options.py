@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Required, TypeAlias, TypedDict
+import ast
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Required, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +67,8 @@ class QueryOptions(TypedDict, total=False):
     """With `mode="clip"`: cut segments and faces at the border, or drop them."""
     objects: Ids
     """Select objects by id. They are returned in this order."""
-    groups: Ids
-    """Select the objects of groups, in addition to `objects`."""
+    groups: Ids | str | Sequence[int | str]
+    """Select the objects of groups, by number or name, in addition to `objects`."""
     chunks: Sequence[Sequence[int]]
     """Select by chunk."""
     where: str
@@ -339,6 +342,67 @@ class CreateOptions(TypedDict, total=False):
     """Send unsigned requests."""
     options: Mapping[str, str]
     """Options of the client of the bucket, by name."""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def listed(options: type) -> Callable[[F], F]:
+    """List the keyword arguments of a class of options in the signature of a function, for `help`
+    and for completion."""
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        own = signature.parameters.values()
+        named = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        known = {one.name for one in named}
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=kind)
+            for name, kind in arguments_of(options).items()
+            if name not in known
+        ]
+        function.__signature__ = signature.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def arguments_of(options: type) -> dict[str, str]:
+    """Return the types of the arguments of a class of options, as text."""
+    found = {}
+    for name, kind in options.__annotations__.items():
+        text = getattr(kind, "__forward_arg__", str(kind))
+        found[name] = text.removeprefix("Required[").removesuffix("]") if "Required" in text else text
+    return found
+
+
+def _describe() -> None:
+    """Add the arguments to the docstrings of the classes of options, for `help`: the texts that
+    follow the arguments do not exist at run time."""
+    try:
+        tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    except OSError:
+        return
+    texts: dict[str, dict[str, str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            own = texts[node.name] = {}
+            for base in node.bases:
+                own |= texts.get(getattr(base, "id", ""), {})
+            for field, text in zip(node.body, node.body[1:]):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    own[ast.unparse(field.target)] = ast.literal_eval(text.value)
+    for name, described in texts.items():
+        options = globals()[name]
+        types = arguments_of(options)
+        lines = [
+            f"    {field}: {types[field]}\n        {' '.join(text.split())}"
+            for field, text in described.items()
+        ]
+        options.__doc__ = f"{options.__doc__}\n\nArguments:\n" + "\n".join(lines)
+
+
+_describe()
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,9 +67,10 @@ class Partition:
             ConflictError: The store was changed since the query was divided.
         """
         dataset = self._opened()
-        found = dataset.query({**self._query, "partition": self._text})
+        query = {**self._query, "partition": self._text}
+        found = dataset.query(query)
         self._check(dataset)
-        return Result(found)
+        return Result(found, dataset, query)
 
     def batches(
         self, *, batch_rows: int | None = None, batch_bytes: int | None = None
@@ -82,9 +83,10 @@ class Partition:
         """
         dataset = self._opened()
         sizes = {"batch_rows": batch_rows, "batch_bytes": batch_bytes}
-        raw = dataset.batches({**self._query, **sizes, "partition": self._text})
+        query = {**self._query, "partition": self._text}
+        raw = dataset.batches({**query, **sizes})
         # The query may follow to another transaction before its first batch.
-        return Batches(raw, lambda: self._check(dataset))
+        return Batches(raw, dataset, query, lambda: self._check(dataset))
 
     def _opened(self) -> _zvf.Dataset:
         if self._raw is None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, Unpack
 from . import _zvf
 from ._dataset import Dataset
 from ._dataset import open as open_store
-from ._options import OpenOptions, PrecomputedOptions, ValidateOptions, plain
+from ._options import OpenOptions, PrecomputedOptions, ValidateOptions, listed, plain
 from ._raw import RawPlan, RawPlanFile
 from ._reports import PrecomputedReport, Validation, findings
 
@@ -63,6 +63,7 @@ class _PlanFile(Tasks):
         return partial(type(self).read, self._address, **self._options), ()
 
     @classmethod
+    @listed(OpenOptions)
     def read(cls, address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> Self:
         """Read a plan of this kind, which Python or `zvf task plan` wrote."""
         full = absolute(address)
@@ -158,6 +159,7 @@ class ExportPlan(_PlanFile):
         return f"ExportPlan({self.store!r} to {self.target!r}, {self.tasks} tasks)"
 
 
+@listed(ValidateOptions)
 def plan_validation(
     store: str | os.PathLike[str],
     plan: str | os.PathLike[str],
@@ -184,6 +186,7 @@ def plan_validation(
     return ValidationPlan(raw, full, options)
 
 
+@listed(PrecomputedOptions)
 def plan_export(
     store: str | os.PathLike[str] | Dataset,
     target: str | os.PathLike[str],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ class Columns(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._raw)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._raw)
+
     def __repr__(self) -> str:
         return f"Columns({', '.join(self._raw)})"
 
@@ -66,6 +69,10 @@ def _are_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
     if one.dtype.kind == "f":
         equal |= np.isnan(one) & np.isnan(other)
     return bool(np.all(equal))
+
+
+Origin: TypeAlias = tuple[_zvf.Dataset, dict[str, Any], int]
+"""The store of a result, its query, and its level."""
 
 
 class Result:
@@ -101,8 +108,8 @@ class Result:
     """
 
     __slots__ = (
-        "axes", "damaged", "distances", "first_row", "fragment", "groups", "level", "levels",
-        "link", "links", "notes", "object", "object_ids", "objects", "part_objects", "part_offsets",
+        "_origin", "axes", "damaged", "distances", "first_row", "fragment", "groups", "level",
+        "levels", "link", "links", "notes", "object", "object_ids", "objects", "part_objects", "part_offsets",
         "positions", "row_ids", "skipped", "transaction", "vertex",
     )  # fmt: skip
 
@@ -128,7 +135,7 @@ class Result:
     damaged: list[tuple[str, str]]
     notes: list[str]
 
-    def __init__(self, raw: RawResult) -> None:
+    def __init__(self, raw: RawResult, store: _zvf.Dataset, query: Mapping[str, Any]) -> None:
         (
             self.level, self.levels, self.first_row, self.axes, self.notes, self.positions,
             self.objects, self.part_offsets, self.part_objects, self.object_ids, self.row_ids,
@@ -139,6 +146,16 @@ class Result:
         self.fragment = Columns(fragment) if fragment else NO_COLUMNS
         self.link = Columns(link) if link else NO_COLUMNS
         self.object = Columns(object) if object else NO_COLUMNS
+        self._origin: Origin | None = (store, dict(query), self.level)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy in another process may not reach the store.
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_origin"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._origin = None
 
     def __len__(self) -> int:
         """Return the number of vertices."""
@@ -165,7 +182,8 @@ class Result:
     def arrays(self) -> GeometryArrays:
         """Return this result as arguments of `zvf.create` and of `Dataset.append`.
 
-        `zvf.create("near.zv", kind=..., source=result)` accepts the result itself.
+        `zvf.create("near.zv", source=result)` accepts the result itself, and keeps the units, the
+        coordinate reference system, the headers and the groups of its store.
 
         Raises:
             ValueError: Some vertices belong to no object or to several, or an attribute of
@@ -314,10 +332,20 @@ class Batches(Iterator[Result]):
     The attributes are complete once all batches have been taken.
     """
 
-    __slots__ = ("_check", "_raw", "damaged", "levels", "notes", "skipped")
+    __slots__ = (
+        "_check", "_query", "_raw", "_store", "damaged", "levels", "notes", "skipped",
+    )  # fmt: skip
 
-    def __init__(self, raw: _zvf.Batches, check: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        raw: _zvf.Batches,
+        store: _zvf.Dataset,
+        query: Mapping[str, Any],
+        check: Callable[[], None] | None = None,
+    ) -> None:
         self._raw = raw
+        self._store = store
+        self._query = query
         self._check = check
         self.levels: list[tuple[int, int]] = []
         self.skipped: list[tuple[str, str]] = []
@@ -329,7 +357,7 @@ class Batches(Iterator[Result]):
         if self._check is not None:
             self._check()
         if batch is not None:
-            return Result(batch)
+            return Result(batch, self._store, self._query)
         if (report := self._raw.report()) is not None:
             self.levels = report["levels"]
             self.skipped = report["skipped"]

@@ -8,11 +8,12 @@ from typing import Any, Unpack
 
 from . import _zvf
 from ._command import command
-from ._options import MigrateOptions, ValidateOptions, plain
+from ._options import MigrateOptions, ValidateOptions, listed, plain
 from ._progress import Progress, shown
 from ._reports import Migration, Repair, SavedFiles, Seal, Validation, findings
 
 
+@listed(ValidateOptions)
 def validate(
     store: str | os.PathLike[str],
     /,
@@ -31,6 +32,7 @@ def validate(
         return Validation(**findings(_zvf.validate(os.fspath(store), keywords)))
 
 
+@listed(ValidateOptions)
 def repair(
     store: str | os.PathLike[str],
     /,
@@ -58,6 +60,7 @@ def repair(
     return Repair(**findings(_zvf.repair(os.fspath(store), keywords)))
 
 
+@listed(ValidateOptions)
 def seal(
     store: str | os.PathLike[str],
     /,
@@ -110,6 +113,7 @@ def convert(
     return SavedFiles(**found)
 
 
+@listed(MigrateOptions)
 def migrate(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],

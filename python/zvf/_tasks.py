@@ -18,6 +18,7 @@ from ._options import (
     OpenOptions,
     PyramidOptions,
     SampleOptions,
+    listed,
     plain,
     sampling,
 )
@@ -202,6 +203,7 @@ def _restored(
     return TaskPlan(_zvf.TaskPlan(text, plain(options)), options, address, kind, axes)
 
 
+@listed(CreateOptions)
 def plan_create(
     store: str | os.PathLike[str],
     source: str | os.PathLike[str],
@@ -236,6 +238,7 @@ def plan_create(
     return TaskPlan(raw, _opening(options))
 
 
+@listed(CreateOptions)
 def plan_shares(
     store: str | os.PathLike[str],
     shares: int,
@@ -288,6 +291,7 @@ def plan_shares(
     return TaskPlan(raw, _opening(options), kind=kind, axes=axes)
 
 
+@listed(PyramidOptions)
 def plan_pyramid(
     store: str | os.PathLike[str] | Dataset,
     /,
@@ -302,6 +306,7 @@ def plan_pyramid(
     return TaskPlan(raw, dataset._options)
 
 
+@listed(SampleOptions)
 def plan_sample(
     store: str | os.PathLike[str] | Dataset,
     volume: str | os.PathLike[str],
@@ -334,6 +339,7 @@ def plan_sample(
     return TaskPlan(raw, dataset._options)
 
 
+@listed(MigrateOptions)
 def plan_migrate(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
@@ -363,6 +369,7 @@ def plan_migrate(
     return TaskPlan(raw, _opening(options))
 
 
+@listed(PyramidOptions)
 def build_levels(
     store: str | os.PathLike[str],
     run: Callable[[TaskPlan], None],
@@ -383,6 +390,7 @@ def build_levels(
     return built
 
 
+@listed(OpenOptions)
 def read_plan(address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> TaskPlan:
     """Read a plan that `TaskPlan.write` or `zvf task plan` wrote. `ValidationPlan.read` and
     `ExportPlan.read` read those of validations and exports.

@@ -16,7 +16,7 @@ import dask.bag
 from ._dataset import Dataset
 from ._dataset import open as open_store
 from ._frames import frame
-from ._options import CreateOptions, PyramidOptions, QueryOptions
+from ._options import CreateOptions, PyramidOptions, QueryOptions, listed
 from ._partition import Partition
 from ._result import Result
 from ._tasks import TaskPlan, build_levels, plan_shares
@@ -24,6 +24,7 @@ from ._tasks import TaskPlan, build_levels, plan_shares
 TableName = Literal["vertices", "objects", "links"]
 
 
+@listed(QueryOptions)
 def read_bag(
     store: str | os.PathLike[str] | Dataset,
     /,
@@ -47,6 +48,7 @@ def read_bag(
     return dask.bag.from_delayed([dask.delayed(_results)(part) for part in parts])
 
 
+@listed(QueryOptions)
 def read(
     store: str | os.PathLike[str] | Dataset,
     /,
@@ -81,6 +83,7 @@ def read(
     return dask.dataframe.from_map(_frame, parts, table=table, meta=empty)
 
 
+@listed(CreateOptions)
 def create(
     data: Any,
     store: str | os.PathLike[str],
@@ -137,6 +140,7 @@ def create(
         raise
 
 
+@listed(PyramidOptions)
 def build_pyramid(
     store: str | os.PathLike[str],
     /,

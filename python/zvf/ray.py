@@ -18,7 +18,7 @@ from ray.data.datasource import Datasink, Datasource, ReadTask
 from ._dataset import SELECTIONS, Dataset
 from ._dataset import open as open_store
 from ._frames import arrow_table
-from ._options import CreateOptions, PyramidOptions, QueryOptions
+from ._options import CreateOptions, PyramidOptions, QueryOptions, listed
 from ._partition import Partition
 from ._result import Result
 from ._tasks import TaskPlan, build_levels, plan_shares
@@ -33,6 +33,7 @@ class StoreDatasource(Datasource):  # type: ignore[misc]
     runs.
     """
 
+    @listed(QueryOptions)
     def __init__(
         self,
         store: str | os.PathLike[str] | Dataset,
@@ -88,6 +89,7 @@ class StoreDatasink(Datasink):  # type: ignore[misc]
     `create` makes one and writes a dataset to it.
     """
 
+    @listed(CreateOptions)
     def __init__(
         self,
         store: str | os.PathLike[str],
@@ -137,6 +139,7 @@ class StoreDatasink(Datasink):  # type: ignore[misc]
         return self._plan
 
 
+@listed(QueryOptions)
 def read(
     store: str | os.PathLike[str] | Dataset,
     /,
@@ -161,6 +164,7 @@ def read(
     return ray.data.read_datasource(source, override_num_blocks=partitions)
 
 
+@listed(CreateOptions)
 def create(
     data: Any,
     store: str | os.PathLike[str],
@@ -201,6 +205,7 @@ def create(
     return sink.report
 
 
+@listed(PyramidOptions)
 def build_pyramid(
     store: str | os.PathLike[str],
     /,
@@ -218,6 +223,7 @@ def build_pyramid(
     return build_levels(store, _run, tasks=tasks, **options)
 
 
+@listed(QueryOptions)
 def map_cells(
     store: str | os.PathLike[str] | Dataset,
     function: Callable[[Result], Any],

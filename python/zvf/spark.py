@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from ._dataset import Dataset
 from ._dataset import open as open_store
 from ._frames import arrow_table
-from ._options import CreateOptions, PyramidOptions, QueryOptions
+from ._options import CreateOptions, PyramidOptions, QueryOptions, listed
 from ._partition import Partition
 from ._result import Result
 from ._tasks import TaskPlan, build_levels, plan_shares
@@ -26,6 +26,7 @@ pyarrow: Any = import_module("pyarrow")
 TableName = Literal["vertices", "objects", "links"]
 
 
+@listed(QueryOptions)
 def read(
     spark: Any,
     store: str | os.PathLike[str] | Dataset,
@@ -59,6 +60,7 @@ def read(
     return _mapped(spark, len(parts), partial(_rows, parts, table), schema)
 
 
+@listed(CreateOptions)
 def create(
     frame: Any,
     store: str | os.PathLike[str],
@@ -109,6 +111,7 @@ def create(
         raise
 
 
+@listed(PyramidOptions)
 def build_pyramid(
     spark: Any,
     store: str | os.PathLike[str],

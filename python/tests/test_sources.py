@@ -1,0 +1,170 @@
+"""Stores from results and from geometry of other packages in memory."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zvf
+
+AXES = [("x", "micrometer"), ("y", "micrometer"), ("z", "micrometer")]
+POSITIONS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [5, 5, 5], [6, 5, 5], [5, 6, 5]], np.float32)
+FACES = [[0, 1, 2], [3, 4, 5]]
+EDGES = [[0, 1], [1, 2], [3, 4]]
+KINDS: dict[str, dict[str, Any]] = {
+    "points": {"object_ids": [4, 4, 4, 7, 7, 7]},
+    "lines": {"part_offsets": [0, 2, 4, 6], "part_objects": [4, 7, 9]},
+    "polylines": {"part_offsets": [0, 3, 6], "part_objects": [4, 7]},
+    "streamlines": {"part_offsets": [0, 3, 6], "part_objects": [4, 7]},
+    "skeletons": {"object_ids": [4, 4, 4, 7, 7, 7], "links": [[1, 0], [2, 1], [4, 3], [5, 4]]},
+    "graphs": {"object_ids": [4, 4, 4, 7, 7, 7], "links": EDGES},
+    "mesh": {"object_ids": [4, 4, 4, 7, 7, 7], "links": FACES},
+}
+
+
+def made(kind: str) -> zvf.Dataset:
+    objects = 3 if kind == "lines" else 2
+    zvf.create(
+        "a.zv", kind=kind, positions=POSITIONS, axes=AXES, crs={"name": "atlas"}, name="brain",
+        vertex={"fa": np.arange(6, dtype=np.float32)}, object={"side": ["l", "r", "l"][:objects]},
+        groups={"left": [4], "both": [4, 7], "none": []}, group={"weight": [1.0, 2.0, 3.0]},
+        chunk_shape=(4, 4, 4), **KINDS[kind],
+    )  # fmt: skip
+    return zvf.open("a.zv")
+
+
+def described(store: str) -> dict[str, Any]:
+    root = json.loads(Path(store, "zarr.json").read_text())["attributes"]
+    for member in ("zvf_nodes", "zvf_transaction"):
+        root.pop(member, None)
+    return root
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("box", [None, ((-1, -1, -1), (2, 2, 2))])
+def test_a_result_is_the_store_that_its_file_is(kind: str, box: Any) -> None:
+    source = made(kind)
+    source.save("b.npz", bbox=box)
+    zvf.create("b.zv", kind=kind, source="b.npz", chunk_shape=(4, 4, 4))
+    zvf.create("c.zv", source=source.query(bbox=box), chunk_shape=(4, 4, 4))
+    assert described("c.zv") == described("b.zv")
+    of_file, of_result = zvf.open("b.zv"), zvf.open("c.zv")
+    assert of_result.units == ["micrometer"] * 3 and of_result.crs == {"name": "atlas"}
+    groups = of_result.groups()
+    assert [(group.name, group.attributes) for group in groups] == [
+        ("left", {"weight": 1.0}), ("both", {"weight": 2.0}), ("none", {"weight": 3.0})
+    ]  # fmt: skip
+    assert groups == of_file.groups()
+    one, other = of_file.query(), of_result.query()
+    assert np.array_equal(one.positions, other.positions)
+    assert one.objects.tolist() == other.objects.tolist()
+    assert one.object["side"].tolist() == other.object["side"].tolist()
+    assert of_result.kinds == of_file.kinds
+
+
+def test_headers_of_files_reach_stores_of_results() -> None:
+    header = np.diag([2.0, 2, 2, 1])
+    zvf.create("a.zv", kind="streamlines", source=zvf.open("tracts.zv").query(), overwrite=True)
+    zvf.open("a.zv").save("a.trk")
+    zvf.create("t.zv", source="a.trk")
+    zvf.create("u.zv", source=zvf.open("t.zv").query())
+    zvf.open("t.zv").save("one.trk")
+    zvf.open("u.zv").save("two.trk")
+    assert Path("one.trk").read_bytes() == Path("two.trk").read_bytes()
+    assert header.shape == (4, 4)
+
+
+def test_a_result_from_another_process_says_what_it_lacks() -> None:
+    found = pickle.loads(pickle.dumps(made("streamlines").query()))
+    report = zvf.create("b.zv", kind="streamlines", source=found, axes=AXES)
+    assert any("another process" in note for note in report.notes)
+    assert len(zvf.open("b.zv").query()) == 6
+
+
+def test_stores_are_merged() -> None:
+    store = made("streamlines")
+    added = store.append(source=store.query(), ids="new")
+    assert added.objects.tolist() == [8, 9]
+    assert {group.name: group.size for group in store.groups()} == {"left": 2, "both": 4, "none": 0}
+    assert store.query(groups="left").objects.tolist() == [4, 8]
+    assert store.query(groups=["left", 1]).objects.tolist() == [4, 7, 8, 9]
+    with pytest.raises(zvf.NoSuchObjectError, match="did you mean \"left\""):
+        store.query(groups="lefd")
+    with pytest.raises(zvf.InputError, match="exists already"):
+        store.append(source=store.query())
+
+
+def test_words_of_stores_are_kinds() -> None:
+    store = made("mesh")
+    arrays = store.query().arrays()
+    arrays.pop("vertex")
+    zvf.create("b.zv", kind=store.kinds[0], **arrays)
+    assert zvf.open("b.zv").kinds == store.kinds
+
+
+def test_lists_of_paths_are_joined() -> None:
+    paths = [POSITIONS[:4], POSITIONS[4:]]
+    values = {"fa": [np.zeros(4), np.ones(2)]}
+    zvf.create("b.zv", kind="streamlines", positions=paths, vertex=values)
+    found = zvf.open("b.zv").query()
+    assert [len(path) for path in found.paths()] == [4, 2]
+    assert found.vertex["fa"].tolist() == [0, 0, 0, 0, 1, 1]
+    zvf.open("b.zv").append(positions=[POSITIONS[:3]], vertex={"fa": [np.full(3, 2.0)]})
+    assert len(zvf.open("b.zv").query()) == 9
+
+
+def test_tractograms_in_memory_are_sources() -> None:
+    tractogram = SimpleNamespace(
+        streamlines=[POSITIONS[:4], POSITIONS[4:]],
+        data_per_point={"fa": [np.zeros((4, 1)), np.ones((2, 1))]},
+        data_per_streamline={"weight": np.array([[0.5], [0.25]])},
+        affine_to_rasmm=np.eye(4),
+    )
+    zvf.create("b.zv", source=tractogram)
+    store = zvf.open("b.zv")
+    found = store.query()
+    assert store.units == ["millimeter"] * 3
+    assert found.object["weight"].reshape(-1).tolist() == [0.5, 0.25]
+    assert found.vertex["fa"].reshape(-1).tolist() == [0, 0, 0, 0, 1, 1]
+    tractogram.affine_to_rasmm = np.diag([2, 2, 2, 1])
+    with pytest.raises(ValueError, match="to_world"):
+        zvf.create("c.zv", source=tractogram)
+
+
+def test_arguments_are_listed() -> None:
+    store = made("points")
+    parameters = inspect.signature(store.query).parameters
+    assert {"bbox", "where", "objects", "groups", "level"} <= parameters.keys()
+    assert "batch_rows" in inspect.signature(store.batches).parameters
+    assert "compression" in inspect.signature(zvf.create).parameters
+    assert "Select by a box" in (zvf.QueryOptions.__doc__ or "")
+    assert "Filter by attributes" in (zvf.BatchOptions.__doc__ or "")
+    assert store.query().vertex._ipython_key_completions_() == ["fa"]
+
+
+def test_an_empty_box_is_explained() -> None:
+    store = made("points")
+    with pytest.warns(zvf.ZvfWarning, match="lower bound of x, 9, is above"):
+        found = store.query(bbox=((9, 0, 0), (1, 1, 1)))
+    assert len(found) == 0 and "the box is empty" in found.notes[0]
+    found = store.query(bbox=((90, 0, 0), (91, 1, 1)))
+    assert "outside the store" in found.notes[0]
+
+
+def test_an_affine_in_the_wrong_direction_is_named() -> None:
+    store = made("points")
+    volume = np.zeros((4, 4, 4))
+    image = SimpleNamespace(dataobj=volume, affine=np.diag([2.0, 2, 2, 1]))
+    assert store.sample(image, into="t1").outside == 0
+    away = np.eye(4)
+    away[:3, 3] = 900
+    with pytest.raises(zvf.InputError, match="no vertex is inside the volume"):
+        store.sample(volume, into="t2", affine=away)
+    assert [one.name for one in store.attributes()].count("t2") == 0
