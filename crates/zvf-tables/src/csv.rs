@@ -1,5 +1,6 @@
 //! csv: UTF-8, separated by commas, with a first line of names, quoted as in RFC 4180. An empty
-//! field is a missing value; an empty field in quotes is empty text.
+//! field is a missing value; an empty field in quotes is empty text. A `.tsv` file is separated by
+//! tabs, and a file whose name ends in `.gz` is decompressed while it is read.
 //!
 //! A file is read twice: to infer the types of its columns, then to read the values. A column with a
 //! scope, such as `vertex.NAME`, is text if all of its fields are quoted, unless the file quotes all
@@ -16,6 +17,7 @@ use std::{
     sync::Arc,
 };
 
+use flate2::read::MultiGzDecoder;
 use zvf::{ColumnValues, QueryResult};
 
 use crate::StoreDescription;
@@ -174,18 +176,36 @@ struct CsvReader<'a, R> {
     names: Vec<String>,
 }
 
-impl<'a> CsvReader<'a, BufReader<File>> {
+impl<'a> CsvReader<'a, BufReader<Box<dyn Read>>> {
     fn open(path: &'a Path) -> Result<Self, FileError> {
         let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
-        Self::new(path, BufReader::with_capacity(1 << 18, file))
+        let is_compressed = has_extension(path, "gz");
+        let source: Box<dyn Read> = if is_compressed {
+            Box::new(MultiGzDecoder::new(BufReader::new(file)))
+        } else {
+            Box::new(file)
+        };
+        let stem = path.file_stem().map(Path::new);
+        let name = stem.filter(|_| is_compressed).unwrap_or(path);
+        let separator = if has_extension(name, "tsv") {
+            b'\t'
+        } else {
+            b','
+        };
+        Self::new(path, BufReader::with_capacity(1 << 18, source), separator)
     }
 }
 
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+}
+
 impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
-    fn new(path: &'a Path, source: R) -> Result<Self, FileError> {
+    fn new(path: &'a Path, source: R, separator: u8) -> Result<Self, FileError> {
         let mut reader = Self {
             path,
-            records: RecordReader::new(source),
+            records: RecordReader::new(source, separator),
             names: Vec::new(),
         };
         let names = match reader.record()? {

@@ -195,10 +195,11 @@ impl FileFormat {
         })
     }
 
-    /// Returns the format of an existing file, as [`of_path`](Self::of_path) does. A folder without
+    /// Returns the format of an existing file, as [`of_path`](Self::of_path) does. Tables of text may
+    /// also be compressed with gzip, or separated by tabs. A folder without
     /// such an extension has the format of the files in it that are read together.
     pub fn of_input(path: &Path) -> Option<Self> {
-        let named = Self::of_path(path);
+        let named = Self::of_path(path).or_else(|| of_text_table(path));
         if named.is_some() || !path.is_dir() {
             return named;
         }
@@ -294,6 +295,20 @@ impl FileFormat {
     pub fn header_name(self) -> &'static str {
         self.facts().header.unwrap_or_else(|| self.extension())
     }
+}
+
+/// Returns the format of a table that is read only: of a `.tsv` file, and of a compressed `.csv` or
+/// `.tsv` file.
+fn of_text_table(path: &Path) -> Option<FileFormat> {
+    let extension = path.extension()?.to_ascii_lowercase();
+    if extension == "tsv" {
+        return Some(FileFormat::Csv);
+    }
+    let inner = Path::new(path.file_stem()?).extension()?;
+    let is_table = ["csv", "tsv"]
+        .iter()
+        .any(|name| inner.eq_ignore_ascii_case(name));
+    (extension == "gz" && is_table).then_some(FileFormat::Csv)
 }
 
 /// Upper bound on the size in bytes of the document of a group.

@@ -97,7 +97,16 @@ fn read_tables(
 pub(crate) fn read_description(
     file: &InputFile,
 ) -> Result<(Option<StoreDescription>, Option<PathBuf>), FileError> {
-    let path = file.path().with_extension("metadata.json");
+    let mut path = file.path().with_extension("metadata.json");
+    if let Some(table) = file.path().file_stem().map(Path::new)
+        && FileFormat::of_input(table) == Some(FileFormat::Csv)
+    {
+        // The name of a compressed table has two extensions.
+        path = file
+            .path()
+            .with_file_name(table)
+            .with_extension("metadata.json");
+    }
     if file.format() != FileFormat::Csv || !path.is_file() {
         return Ok((None, None));
     }

@@ -40,6 +40,9 @@ pub(crate) struct FileConvertArgs {
     /// Kind of the geometry; taken from the file if it has one.
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
     kind: Option<GeometryKind>,
+    /// Columns of a table that are the axes; x, y, z and w unless given.
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    axes: Vec<String>,
     /// File that belongs to the one that is read; may be repeated.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
@@ -66,6 +69,11 @@ struct Conversion {
 
 pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let input = arguments.file()?;
+    let format = input.format();
+    if !format.is_interchange() && !arguments.axes.is_empty() {
+        let option = "--axes";
+        return Err(CreateUsageError::Table { option, format }.into());
+    }
     let (from, to) = (input.path().display(), arguments.to.path().display());
     let message = format!("converting {from} to {to}");
     let progress =
@@ -136,7 +144,9 @@ fn whole(
         if !arguments.with.is_empty() {
             return Err(CreateUsageError::With(format).into());
         }
-        let mut input = zvf_files::read(file, &GeometryReadOptions::new(kind))?;
+        let mut reading = GeometryReadOptions::new(kind);
+        reading.axes = (!arguments.axes.is_empty()).then(|| arguments.axes.clone());
+        let mut input = zvf_files::read(file, &reading)?;
         input.separate_parts()?;
         input
     } else {

@@ -177,8 +177,7 @@ fn generations() -> Vec<String> {
 }
 
 fn formats() -> Vec<&'static str> {
-    use FileFormat::{Arrow, Csv, Npz, Obj, Parquet, Ply};
-    let formats = [Csv, Npz, Arrow, Parquet, Ply, Obj].into_iter();
+    let formats = FileFormat::ALL.into_iter();
     let built_in = formats.filter(|format| format.is_built());
     built_in.map(FileFormat::extension).collect()
 }

@@ -1,8 +1,11 @@
 //! CSV files, compared as text.
 
-use std::fs;
+use std::{fs, io::Write as _};
 
-use crate::results::{graph, in_axes, mesh, nothing, paths, points, text, words, written};
+use crate::{
+    results::{graph, in_axes, mesh, nothing, paths, points, text, words, written},
+    stores::Bench,
+};
 
 #[test]
 fn points_have_a_column_per_channel() {
@@ -91,4 +94,57 @@ fn text_with_separators_is_quoted() {
     result.vertex = vec![words("a,b", &[0, 1], &["two\nlines", " blank"])];
     let expected = "x,\"vertex.a,b\"\n0.25,\"two\nlines\"\n1.25,\" blank\"\n";
     assert_eq!(text(&result, "a.csv"), expected);
+}
+
+#[test]
+fn tables_may_be_compressed_or_separated_by_tabs() {
+    let bench = Bench::new();
+    let text = "a,b,v\n1,2,0.5\n3,4,1.5\n";
+    let tabs = text.replace(',', "\t");
+    let packed = |text: &str| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text.as_bytes()).unwrap();
+        packer.finish().unwrap()
+    };
+    bench.file("t.tsv", &tabs);
+    fs::write(bench.path("t.csv.gz"), packed(text)).unwrap();
+    fs::write(bench.path("u.TSV.gz"), packed(&tabs)).unwrap();
+    let objects = packed("object_id,name\n4,x\n");
+    fs::write(bench.path("o.csv.gz"), packed("a,b,object_id\n1,2,4\n")).unwrap();
+    fs::write(bench.path("o.objects.csv.gz"), objects).unwrap();
+    for name in ["t.tsv", "t.csv.gz", "u.TSV.gz"] {
+        let from = format!("@{name}");
+        bench.says(&[
+            "convert", &from, "@out.csv", "--kind", "points", "--axes", "a,b",
+        ]);
+        let written = fs::read_to_string(bench.path("out.csv")).unwrap();
+        assert_eq!(written, "a,b,vertex.v\n1,2,0.5\n3,4,1.5\n", "{name}");
+    }
+    let line = [
+        "create",
+        "@o.zv",
+        "--kind",
+        "points",
+        "--from",
+        "@o.csv.gz",
+        "--axes",
+        "a,b",
+    ];
+    bench.says(&[&line[..], &["--chunk-shape", "9,9"]].concat());
+    let found = bench.result("@o.zv", &[]);
+    assert!(found.contains("object_id,object.name\n4,x\n"), "{found}");
+    let cut = packed(text);
+    fs::write(bench.path("cut.csv.gz"), &cut[..cut.len() - 12]).unwrap();
+    let line = [
+        "create",
+        "@c.zv",
+        "--kind",
+        "points",
+        "--from",
+        "@cut.csv.gz",
+        "--axes",
+        "a,b",
+    ];
+    let said = bench.refused(&line);
+    assert!(said.starts_with("error: /cut.csv.gz"), "{said}");
 }

@@ -10,6 +10,8 @@ const MAX_RECORD_BYTES: usize = 1 << 26;
 /// Reads records one by one.
 pub(super) struct RecordReader<R> {
     source: R,
+    /// The byte between fields.
+    separator: u8,
     /// Number of lines read.
     lines: u64,
     /// The record as in the file.
@@ -62,9 +64,10 @@ impl<'a> CsvRecord<'a> {
 }
 
 impl<R: BufRead> RecordReader<R> {
-    pub(super) fn new(source: R) -> Self {
+    pub(super) fn new(source: R, separator: u8) -> Self {
         Self {
             source,
+            separator,
             lines: 0,
             raw: Vec::new(),
             text: String::new(),
@@ -121,7 +124,7 @@ impl<R: BufRead> RecordReader<R> {
                 at = self.quoted(at.saturating_add(1), &mut text)?;
             } else {
                 let rest = trimmed(self.raw.get(at..).unwrap_or_default());
-                let length = rest.iter().position(|byte| *byte == b',');
+                let length = rest.iter().position(|byte| *byte == self.separator);
                 let field = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
                 text.extend_from_slice(field);
                 at = at.saturating_add(field.len());
@@ -129,7 +132,7 @@ impl<R: BufRead> RecordReader<R> {
             let end = text.len();
             self.fields.push(FieldSpan { end, is_quoted });
             match trimmed(self.raw.get(at..).unwrap_or_default()).first() {
-                Some(b',') => at = at.saturating_add(1),
+                Some(byte) if *byte == self.separator => at = at.saturating_add(1),
                 Some(_) => return Err(CsvError::Behind),
                 None => break,
             }
@@ -181,7 +184,7 @@ mod tests {
 
     /// Returns the fields of all records with their lines; quoted fields in brackets.
     fn read(text: &str) -> Result<Found, (u64, String)> {
-        let mut records = RecordReader::new(text.as_bytes());
+        let mut records = RecordReader::new(text.as_bytes(), b',');
         let mut found = Vec::new();
         loop {
             let record = records

@@ -114,11 +114,18 @@ impl InputFile {
 
     /// Returns the file `NAME.part.EXTENSION` beside this one, if it exists.
     pub(crate) fn sidecar(&self, part: &str) -> Option<Self> {
-        let mut name = self.path.file_stem()?.to_owned();
-        name.push(".");
-        name.push(part);
-        name.push(".");
-        name.push(self.path.extension()?);
+        let name = self.path.file_name()?.to_str()?;
+        // Before both extensions of a compressed table.
+        let packed = name.len().saturating_sub(".gz".len());
+        let ending = name
+            .get(packed..)
+            .filter(|ending| ending.eq_ignore_ascii_case(".gz"));
+        let unpacked = name
+            .get(..packed)
+            .filter(|_| ending.is_some())
+            .unwrap_or(name);
+        let (stem, extension) = unpacked.rsplit_once('.')?;
+        let name = format!("{stem}.{part}.{extension}{}", ending.unwrap_or_default());
         let path = self.path.with_file_name(name);
         let format = self.format;
         path.is_file().then_some(Self {
