@@ -521,6 +521,7 @@ impl Failure {
     /// Returns the error of opening a store that takes a listing.
     pub(crate) fn while_opening(self, address: String) -> Self {
         match self {
+            missing @ Self::List(ListError::NoBucket { .. }) => missing,
             Self::List(source) => Self::Unlistable { address, source },
             failure => failure,
         }

@@ -10,7 +10,7 @@ use zvf_files::FileError;
 use zvf_model::error_chain::error_chain;
 use zvf_query::QueryError;
 use zvf_render::RenderError;
-use zvf_store::CreateError;
+use zvf_store::{CreateError, ListError};
 
 /// An error that Python code sees as an exception.
 pub(crate) trait IntoException {
@@ -83,6 +83,7 @@ pub(crate) fn unusable(error: &dyn std::error::Error) -> PyErr {
 /// Returns the name of the class in `zvf._errors`.
 fn class(error: &Error) -> &'static str {
     match error.kind() {
+        ErrorKind::NotFound if error.cause::<ListError>().is_some() => "NotFoundError",
         ErrorKind::NotFound => match (error.cause(), error.cause()) {
             (Some(StateError::NoStore { .. }), _) => "NotFoundError",
             (

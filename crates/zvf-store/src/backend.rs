@@ -22,7 +22,8 @@ pub(crate) use address::{Address, Scheme, local_path};
 pub use address::{absolute_address, path_in_folder};
 pub(crate) use failure::{
     FailureKind, classify, gave_up_early, ignores_ranges, is_below_file, is_connection,
-    is_of_another_range, local_failure, message_contains, refuses_listing, status, write_failure,
+    is_of_another_range, local_failure, message_contains, names_no_bucket, refuses_listing, status,
+    write_failure,
 };
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 pub(crate) use network::{NetworkOptions, connect};

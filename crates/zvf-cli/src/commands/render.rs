@@ -5,7 +5,8 @@ use std::{error::Error, path::PathBuf};
 use serde_json::{Value, json};
 use zvf::{Bbox, Dataset, LevelChoice, LevelId, OpenOptions, VertexBudget};
 use zvf_render::{
-    Background, ColorBy, Colormap, RenderError, RenderOptions, RenderOutput, Viewpoint, render,
+    Background, ColorBy, Colormap, DEFAULT_VERTEX_BUDGET, RenderError, RenderOptions, RenderOutput,
+    Viewpoint, render,
 };
 
 use crate::{
@@ -214,6 +215,14 @@ pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dy
     });
     if !arguments.json {
         done.warnings.clone_from(&rendered.notes);
+        if arguments.level.is_none()
+            && arguments.budget.is_none()
+            && rendered.vertices > DEFAULT_VERTEX_BUDGET
+        {
+            let advice = "a level with fewer vertices draws faster: make one with zvf pyramid, which \
+                          also leaves out objects with --sparsity, or give --budget";
+            done.warnings.push(advice.to_owned());
+        }
         if rendered.skipped_vertices > 0 {
             let left_out = count_noun(rendered.skipped_vertices, "vertex", "vertices");
             done.warnings.push(format!(

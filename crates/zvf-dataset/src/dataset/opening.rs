@@ -17,7 +17,7 @@ use zvf_model::{
     root::RootMetadata,
     zarr::{DataType, Node},
 };
-use zvf_store::{Read, Store, TransactionError};
+use zvf_store::{ListError, Read, Store, TransactionError};
 
 use super::evidence;
 use crate::{
@@ -84,9 +84,12 @@ pub(crate) async fn snapshot(store: &Store, address: &str) -> Result<Root, Failu
 
 async fn absent(store: &Store, address: &str) -> Failure {
     let address = address.to_owned();
-    // If the check itself fails, report the missing root.
-    match store.is_unfinished().await {
-        Ok(true) => Failure::State(StateError::Unfinished { address }),
+    // If a check itself fails, report the missing root.
+    if let Ok(true) = store.is_unfinished().await {
+        return Failure::State(StateError::Unfinished { address });
+    }
+    match store.list(&Key::root(), 1).await {
+        Err(missing @ ListError::NoBucket { .. }) => Failure::List(missing),
         _ => Failure::State(StateError::NoStore {
             address,
             exists: true,

@@ -122,6 +122,16 @@ pub(crate) fn refuses_listing(failure: &Failure) -> bool {
     !on_disk && !lacks_credentials(failure) && (kind || status)
 }
 
+/// Returns whether a response says that there is no such bucket or container.
+pub(crate) fn names_no_bucket(failure: &Failure) -> bool {
+    let words = [
+        "NoSuchBucket",
+        "ContainerNotFound",
+        "The specified bucket does not exist",
+    ];
+    words.iter().any(|words| message_contains(failure, words))
+}
+
 /// Returns whether the server ignored the range of a request and was about to send the whole object.
 pub(crate) fn ignores_ranges(failure: &Failure) -> bool {
     let sentences = ["non-partial response", "Range request not supported"];
@@ -213,6 +223,20 @@ mod tests {
         };
         let (kind, source) = write_failure("a.zv", failure);
         (kind, source.to_string())
+    }
+
+    #[test]
+    fn a_missing_bucket_is_recognised() {
+        let response = |text: &str| Failure::Generic {
+            store: "S3",
+            source: text.to_owned().into(),
+        };
+        let missing =
+            "Server returned non-2xx status code: 404 Not Found: <Error><Code>NoSuchBucket</Code>";
+        assert!(names_no_bucket(&response(missing)));
+        assert!(!names_no_bucket(&response(
+            "status code: 404: <Code>NoSuchKey</Code>"
+        )));
     }
 
     #[test]

@@ -209,7 +209,8 @@ fn list_error(source: ListError) -> FetchError {
         ListError::TooMany { prefix, .. } => (prefix, FetchProblem::OverBudget),
         ListError::Sealed { prefix, .. } => (prefix, FetchProblem::Damaged),
         ListError::Unlistable { prefix, .. } => (prefix, FetchProblem::Unlistable),
-        ListError::Unauthenticated { prefix, .. }
+        ListError::NoBucket { prefix, .. }
+        | ListError::Unauthenticated { prefix, .. }
         | ListError::Throttled { prefix, .. }
         | ListError::Unavailable { prefix, .. }
         | ListError::Io { prefix, .. } => (prefix, FetchProblem::Unavailable),

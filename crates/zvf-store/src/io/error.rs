@@ -271,6 +271,14 @@ pub enum ListError {
         /// The response of the store.
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The bucket or the container does not exist.
+    #[error("the bucket does not exist; check its name, its region and the endpoint")]
+    NoBucket {
+        /// The listed prefix.
+        prefix: Key,
+        /// The response of the store.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The store requires credentials.
     #[error("{prefix}: not authenticated")]
     Unauthenticated {
@@ -319,6 +327,7 @@ impl ListError {
         match self {
             Self::TooMany { .. } => ErrorKind::OverBudget,
             Self::Unlistable { .. } => ErrorKind::Unsupported,
+            Self::NoBucket { .. } => ErrorKind::NotFound,
             Self::Sealed { source, .. } => source.kind(),
             Self::Unauthenticated { .. }
             | Self::Throttled { .. }
@@ -331,6 +340,7 @@ impl ListError {
     pub fn prefix(&self) -> &Key {
         match self {
             Self::TooMany { prefix, .. }
+            | Self::NoBucket { prefix, .. }
             | Self::Unauthenticated { prefix, .. }
             | Self::Unlistable { prefix, .. }
             | Self::Throttled { prefix, .. }

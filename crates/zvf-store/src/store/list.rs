@@ -8,7 +8,10 @@ use zvf_model::key::Key;
 
 use super::{Store, overlay::Overlay};
 use crate::{
-    backend::{self, Backend, FailureKind, gave_up_early, message_contains, refuses_listing},
+    backend::{
+        self, Backend, FailureKind, gave_up_early, message_contains, names_no_bucket,
+        refuses_listing,
+    },
     io::{ListError, ListedFile, Listing, is_reserved},
     threads::run_blocking,
 };
@@ -355,9 +358,10 @@ fn linked_folder(root: &FilePath, prefix: &Key) -> io::Result<Option<Key>> {
 /// Converts an error of `object_store`.
 fn list_error(prefix: &Key, failure: object_store::Error) -> ListError {
     let prefix = prefix.clone();
-    let refused = refuses_listing(&failure);
+    let (refused, has_no_bucket) = (refuses_listing(&failure), names_no_bucket(&failure));
     let (kind, source) = backend::classify(failure);
     match kind {
+        _ if has_no_bucket => ListError::NoBucket { prefix, source },
         _ if refused => ListError::Unlistable { prefix, source },
         FailureKind::Unauthenticated => ListError::Unauthenticated { prefix, source },
         FailureKind::Throttled => ListError::Throttled { prefix, source },

@@ -1,7 +1,7 @@
 //! Credentials: from the environment, or anonymous.
 
-use zvf::OpenOptions;
-use zvf_store::{Read, ReadError, Store};
+use zvf::{Dataset, OpenOptions};
+use zvf_store::{ListError, Read, ReadError, Store};
 
 use super::{Place, block_on, report};
 
@@ -37,4 +37,15 @@ fn a_private_bucket() {
 fn a_private_container() {
     let error = denied(Place::Azure);
     assert!(matches!(error, ReadError::Forbidden { .. }), "{error:?}");
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn a_missing_bucket_is_named() {
+    for place in [Place::S3, Place::Azure] {
+        let address = place.address("missing", "a.zv");
+        let error = block_on(Dataset::open(address.as_str())).unwrap_err();
+        let is_named = matches!(error.cause(), Some(ListError::NoBucket { .. }));
+        assert!(is_named, "{address}: {error:?}");
+    }
 }
