@@ -52,9 +52,10 @@ class Case:
     def is_linked(self):
         return self.kind in ("graphs", "skeletons", "mesh")
 
-    def has_step_links(self):
-        """Returns whether steps between chunks are stored as links, in every other case."""
-        return self.is_paths() and len(self.given.part_offsets) % 2 == 0
+    def step_links(self):
+        """Returns the steps of paths that are stored as links: `None`, those between chunks, or all."""
+        by_count = (None, "between", None, "all")
+        return by_count[len(self.given.part_offsets) % 4] if self.is_paths() else None
 
     def paths(self):
         """Returns the rows of each path."""
@@ -179,7 +180,8 @@ class Case:
                 words.append(f"--{option.replace('_', '-')}={getattr(self, option)}")
         if self.axis_names is not None:
             words += ["--axes", ",".join(self.axis_names), "--crs", '{"code": 4326}']
-        words += ["--step-links"] * self.has_step_links()
+        if self.step_links() is not None:
+            words.append(f"--step-links={self.step_links()}")
         return words + [f"--{policy}" for policy in self.policy]
 
 

@@ -105,7 +105,7 @@ def write(case, path):
         ends = positions.reshape(-1, 2, case.axes)
         vertex = {name: v.reshape(-1, 2, *v.shape[1:]) for name, v in vertex.items()}
         building.write_lines(path, ends, vertex_attributes=vertex, **tables, **shared)
-        if case.has_step_links():
+        if case.step_links() is not None:
             write_line_links(case, path)
     elif case.is_paths():
         shared["geometry_type"] = case.kind.removesuffix("s")
@@ -128,8 +128,10 @@ def write(case, path):
             building.write_graph(path, positions, case.links, **shared)
         if by_hand:
             write_links(case, path)
-    if case.is_paths() and not case.has_step_links():
+    if case.is_paths() and case.step_links() is None:
         without_links(path)
+    if case.step_links() == "all":
+        write_steps_inside(case, path)
     write_columns(case, path, coded)
     write_tables(case, path, bool(tables))
     return True
@@ -195,6 +197,29 @@ def write_line_links(case, path):
     records = [record for record in records if record[0][0] != record[1][0]]
     if records:
         building.write_links(level, records, case.axes)
+
+
+def write_steps_inside(case, path):
+    """Adds the steps inside fragments as links, with a group for each fragment of vertices."""
+    level = level_of(path)
+    groups = {}
+    for chunk in map(tuple, building.list_chunk_keys(level)):
+        pieces = building.read_chunk_attributes(level, "tag", chunk)
+        ends = np.cumsum([len(piece) for piece in pieces])
+        rows = [np.arange(end - len(piece), end) for piece, end in zip(pieces, ends)]
+        steps = [np.stack([one[:-1], one[1:]], axis=1) for one in rows]
+        if sum(map(len, steps)):
+            groups[chunk] = steps
+    records = [
+        [(chunk, int(one)), (chunk, int(other))]
+        for chunk, steps in groups.items()
+        for one, other in np.concatenate(steps)
+    ]
+    if records:
+        # The counts of the family come from whole records, of which a cell is one group.
+        building.write_links(level, records, case.axes, mode="append")
+    for chunk, steps in groups.items():
+        low.write_chunk_links(level, chunk, steps, link_width=2)
 
 
 def write_links(case, path):

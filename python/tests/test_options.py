@@ -135,13 +135,17 @@ def test_vertices_of_links_are_severed() -> None:
 
 
 def test_steps_of_paths_are_stored_as_links() -> None:
-    for name, step_links in [("with.zv", True), ("without.zv", False)]:
+    steps: list[bool | Literal["between", "all"]] = [False, True, "between", "all"]
+    for number, step_links in enumerate(steps):
         zvf.create(
-            name, kind="streamlines", positions=[[0, 0, 0], [4, 0, 0], [9, 0, 0]],
+            f"{number}.zv", kind="streamlines", positions=[[0, 0, 0], [4, 0, 0], [9, 0, 0]],
             part_offsets=[0, 3], chunk_shape=(5, 5, 5), step_links=step_links,
         )  # fmt: skip
-        assert len(zvf.open(name).query()) == 3
-    assert Path("with.zv/0/links").exists() and not Path("without.zv/0/links").exists()
+        dataset = zvf.open(f"{number}.zv")
+        assert len(dataset.query()) == 3
+        assert dataset.info().levels[0].links == [None, 1, 1, 2][number]
+    with pytest.raises(ValueError, match="between or all"):
+        zvf.create("no.zv", kind="points", positions=[[0, 0, 0]], step_links="some")  # type: ignore[arg-type]
 
 
 def test_findings_and_plans_have_every_field() -> None:

@@ -326,8 +326,8 @@ class CreateOptions(TypedDict, total=False):
     """Order of the corners of the faces of a mesh, seen from outside; ccw unless given."""
     duplicate: bool
     """Store a link between chunks in both of them."""
-    step_links: bool
-    """Store the steps of paths between chunks also as links."""
+    step_links: bool | Literal["between", "all"]
+    """Store steps of paths also as links: those between chunks, as True does too, or all."""
     fragment_owners: bool
     """Store the object of each fragment as the fragment attribute `object_id`."""
     seal: bool

@@ -88,6 +88,43 @@ pub enum ManifestForm {
     Dense,
 }
 
+/// Steps of paths that are stored as links, although the order of vertices implies them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StepLinks {
+    /// None under the profile 0.9, and [`Between`](Self::Between) before 0.9.
+    #[default]
+    None,
+    /// The steps between chunks.
+    Between,
+    /// All steps: those inside chunks too, in the order of the path. Each fragment of vertices has a
+    /// fragment of links.
+    All,
+}
+
+impl StepLinks {
+    /// The words of [`parse`](Self::parse).
+    pub const WORDS: &'static str = "between or all";
+
+    /// Returns the steps that a word names.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "between" => Some(Self::Between),
+            "all" => Some(Self::All),
+            _ => None,
+        }
+    }
+
+    /// Returns the word that names these steps; `None` for no steps.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Between => Some("between"),
+            Self::All => Some("all"),
+        }
+    }
+}
+
 /// Number of cells in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -203,10 +240,9 @@ pub struct Design {
     pub directed: bool,
     /// `true` if every chunk that a link touches stores a copy of it.
     pub duplicate: bool,
-    /// `true` if steps of paths between chunks are stored as links too, as they always are before
-    /// 0.9. Readers take these steps from the object manifests; with small chunks the links are
-    /// most of the files.
-    pub step_links: bool,
+    /// Steps of paths that are stored as links too. Readers take the steps from the object manifests;
+    /// with small chunks the links are most of the files.
+    pub step_links: StepLinks,
     /// `true` if the fragment attribute `object_id` stores the object of each fragment. Edits and coarser
     /// levels keep it.
     pub fragment_owners: bool,
@@ -260,7 +296,7 @@ impl Design {
             sharding: ShardingPolicy::default(),
             directed: false,
             duplicate: false,
-            step_links: false,
+            step_links: StepLinks::None,
             fragment_owners: false,
             winding: None,
             object_index: ManifestForm::default(),
@@ -297,7 +333,7 @@ impl Design {
         profile: Profile,
         purpose: Purpose,
         sharding: ShardingPolicy,
-        step_links: bool,
+        step_links: StepLinks,
         table_compression: CellCompression,
         winding: WindingOrder,
     }
@@ -311,7 +347,17 @@ impl Design {
 
     /// Returns whether steps of paths between chunks are stored as links.
     pub fn has_step_links(&self) -> bool {
-        self.step_links || self.profile != Profile::V09
+        self.step_links != StepLinks::None || self.profile != Profile::V09
+    }
+
+    /// Returns whether the level has an array of links inside chunks.
+    pub(crate) fn has_links_inside(&self) -> bool {
+        self.kind.is_linked() || self.has_steps_inside()
+    }
+
+    /// Returns whether steps of paths inside chunks are stored as links.
+    pub(crate) fn has_steps_inside(&self) -> bool {
+        self.kind.is_paths() && self.step_links == StepLinks::All
     }
 
     /// Returns whether cells share objects.

@@ -59,6 +59,7 @@ mod vertex_layout;
 
 pub use design::{
     AxisSpec, CellChecksums, Design, ManifestForm, OutOfBounds, Profile, Purpose, ShardingPolicy,
+    StepLinks,
 };
 pub use error::BuildError;
 pub use geometry::{Geometry, GeometryBuilder, LinkEnds, LinkNumbering, VertexOwners};

@@ -33,7 +33,7 @@ pub(crate) struct Cell {
     pub(crate) codes: Vec<i64>,
     /// Vertex rows in stored order.
     pub(crate) ends: Vec<u32>,
-    /// Number of links of a cell that is written already; 0 for other cells.
+    /// Number of links without an index: of a cell that is written already, and of steps of paths.
     counted: u32,
 }
 
@@ -151,6 +151,30 @@ impl LinkPlacement {
                 cell.put(link, order, record);
             }
         })
+    }
+
+    /// Adds the steps of paths inside chunks: a link from each row of a fragment to the next.
+    pub(crate) fn add_steps_inside(&mut self, layout: &VertexLayout) {
+        let cell = |chunk: usize| {
+            let (mut ends, mut start) = (Vec::new(), 0);
+            for fragment in layout.fragments(chunk) {
+                let end = start + fragment.rows;
+                ends.extend((start + 1..end).flat_map(|row| [row - 1, row]));
+                start = end;
+            }
+            let cell = Cell {
+                counted: (ends.len() / 2) as u32,
+                ends,
+                ..Cell::default()
+            };
+            (chunk as u32, cell)
+        };
+        let chunks = (0..layout.chunks.len()).into_par_iter();
+        let cells: Vec<(u32, Cell)> = chunks.map(cell).collect();
+        for (chunk, cell) in cells.into_iter().filter(|(_, cell)| cell.len() > 0) {
+            self.logical += cell.len();
+            self.inside.insert(chunk, cell);
+        }
     }
 
     /// Returns the number of stored rows, copies included.
@@ -385,10 +409,16 @@ pub(crate) fn offsets(chunks: &[&[i64]]) -> (String, Vec<Vec<i64>>) {
     (OffsetCoords(&offsets).to_string(), offsets)
 }
 
-/// Encodes a fragment index with one group of `links` links.
-pub(crate) fn single_group(links: u64) -> Vec<u8> {
+/// Encodes a fragment index of ranges with these numbers of rows.
+pub(crate) fn ranges(rows: impl IntoIterator<Item = u64>) -> Vec<u8> {
     let mut builder = FragmentIndexBuilder::default();
-    let pushed = builder.push_range(0..links);
-    debug_assert!(pushed.is_ok());
+    let mut start = 0;
+    for rows in rows {
+        let end = start + rows;
+        // The push cannot fail: fragments and rows are below 2^32.
+        let pushed = builder.push_range(start..end);
+        debug_assert!(pushed.is_ok());
+        start = end;
+    }
     builder.finish()
 }

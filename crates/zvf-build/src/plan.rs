@@ -10,7 +10,6 @@ mod v09;
 use std::collections::BTreeMap;
 
 use zvf_format::{
-    fragment::FragmentIndexBuilder,
     links::{LinkWidth, RowForm},
     path::ChunkCoords,
 };
@@ -21,7 +20,7 @@ use crate::{
     error::BuildError,
     fragment_column::{by_fragment, by_object, owner_column},
     geometry::{Geometry, GeometryBuilder, LinkEnds, VertexOwners},
-    link_placement::{CrossChunkPolicy, LinkPlacement},
+    link_placement::{self, Cell, CrossChunkPolicy, LinkPlacement},
     metadata::{self, Encoding},
     objects::ObjectRows,
     output::Output,
@@ -323,16 +322,21 @@ impl WritePlan {
 
     /// Encodes the fragment index of a chunk.
     pub(crate) fn fragment_index(&self, chunk: u32) -> Vec<u8> {
-        let mut builder = FragmentIndexBuilder::default();
-        let mut start = 0;
-        for fragment in self.layout.fragments(chunk as usize) {
-            let end = start + u64::from(fragment.rows);
-            // The push cannot fail: fragments and rows are below 2^32.
-            let pushed = builder.push_range(start..end);
-            debug_assert!(pushed.is_ok());
-            start = end;
+        let fragments = self.layout.fragments(chunk as usize);
+        link_placement::ranges(fragments.iter().map(|fragment| u64::from(fragment.rows)))
+    }
+
+    /// Returns the sizes of the groups of links inside a chunk: steps of paths have one for each
+    /// fragment of vertices, other links one for all.
+    pub(crate) fn link_groups(&self, chunk: u32, cell: &Cell) -> Vec<u64> {
+        if !self.design.has_steps_inside() {
+            return vec![cell.len() as u64];
         }
-        builder.finish()
+        let fragments = self.layout.fragments(chunk as usize);
+        let steps = fragments
+            .iter()
+            .map(|fragment| u64::from(fragment.rows).saturating_sub(1));
+        steps.collect()
     }
 
     /// Returns the input rows of a chunk's vertices.
@@ -384,8 +388,7 @@ impl WritePlan {
     }
 }
 
-/// Places the links of the geometry, or the steps of paths between chunks where the design requests
-/// them.
+/// Places the links of the geometry, or the steps of paths where the design requests them.
 fn links(
     geometry: &GeometryBuilder,
     design: &Design,
@@ -423,11 +426,17 @@ fn links(
             }
         }
     }
-    if steps.is_empty() {
+    let has_inside = design.has_steps_inside();
+    if steps.is_empty() && !has_inside {
         return Ok(None);
     }
     let rows = layout.rows();
-    LinkPlacement::new(layout, &rows, LinkWidth::EDGE, &steps, policy, |_, _| false).map(Some)
+    let width = LinkWidth::EDGE;
+    let mut placed = LinkPlacement::new(layout, &rows, width, &steps, policy, |_, _| false)?;
+    if has_inside {
+        placed.add_steps_inside(layout);
+    }
+    Ok(Some(placed))
 }
 
 /// Returns whether each vertex is the first of its fragment.
@@ -503,11 +512,7 @@ pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
         .iter()
         .filter_map(|(chunks, cell)| Some((*chunks.first()?, cell)));
     for (chunk, cell) in inside.chain(between) {
-        check(
-            chunk,
-            "links",
-            (cell.links.len() as u64).saturating_mul(row),
-        )?;
+        check(chunk, "links", (cell.len() as u64).saturating_mul(row))?;
     }
     Ok(())
 }

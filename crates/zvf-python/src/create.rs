@@ -14,7 +14,7 @@ use pyo3::{
 use zvf::{
     AxisSpec, BuildError, CellChecksums, CellCompression, Column, ColumnValues, CreateOptions,
     Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose,
-    Scope, ShardingPolicy, VertexOwners, WindingOrder, WriteReport, numeric::Kind,
+    Scope, ShardingPolicy, StepLinks, VertexOwners, WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
     FileError, FileReadOptions, GeometryInput, GeometryReadOptions, InputFile, InputFileError,
@@ -410,10 +410,30 @@ pub(crate) fn design(
     design.directed = given.get("directed")?.unwrap_or(design.directed);
     design.duplicate = given.get("duplicate")?.unwrap_or(design.duplicate);
     design.winding = given.word("winding", WindingOrder::of_word, "ccw or cw")?;
-    design.step_links = given.get("step_links")?.unwrap_or(design.step_links);
+    design.step_links = step_links(given)?;
     let owners = given.get("fragment_owners")?;
     design.fragment_owners = owners.unwrap_or(design.fragment_owners);
     Ok(design)
+}
+
+/// Takes the steps of paths that are stored as links: a word, or whether those between chunks are.
+fn step_links(given: &mut Keywords<'_>) -> PyResult<StepLinks> {
+    const NAME: &str = "step_links";
+    let Some(value) = given.take(NAME) else {
+        return Ok(StepLinks::None);
+    };
+    if let Ok(are_stored) = value.extract::<bool>() {
+        let all = [StepLinks::None, StepLinks::Between];
+        return Ok(all[usize::from(are_stored)]);
+    }
+    let steps = value.extract::<&str>().ok().and_then(StepLinks::parse);
+    let unknown = || {
+        format!(
+            "{NAME} is {value}; use {}, or True for between",
+            StepLinks::WORDS
+        )
+    };
+    steps.ok_or_else(|| PyValueError::new_err(unknown()))
 }
 
 /// Takes the treatment of vertices outside the bounds.

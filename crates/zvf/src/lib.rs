@@ -107,7 +107,7 @@ pub use task_plan::{
 pub use zvf_build::{
     AxisSpec, BuildError, CellChecksums, CellCompression, Design, Geometry, GeometryBuilder,
     LinkEnds, LinkNumbering, ManifestForm, OutOfBounds, PlanSummary, Profile, Purpose,
-    ShardingPolicy, VertexOwners,
+    ShardingPolicy, StepLinks, VertexOwners,
 };
 #[cfg(feature = "write")]
 pub use zvf_write::{

@@ -402,7 +402,7 @@ impl Coarsener {
         if u32::try_from(made.link_count).is_err() {
             return Err(CoarsenError::TooMany);
         }
-        made.link_fragments = link_placement::single_group(made.link_count);
+        made.link_fragments = link_placement::ranges([made.link_count]);
         // Values are indexed by stored links, some of which leave the block.
         let counts: Vec<usize> = input
             .links

@@ -39,7 +39,7 @@ impl LevelSnapshot {
                 check_width(path, coords, bytes, chunk.rows, &column.numbers)?;
                 bytes.extend(column.gather(plan.input(number)));
             }
-            let mut start = chunk.rows;
+            let start = chunk.rows;
             let fragments = plan.layout.fragments(number as usize);
             for (path, column) in &fragment {
                 let bytes = chunk.fragment.entry(path.clone()).or_default();
@@ -55,13 +55,8 @@ impl LevelSnapshot {
                     bytes.extend_from_slice(values);
                 }
             }
-            for fragment in fragments {
-                let end = start + u64::from(fragment.rows);
-                chunk.fragments.push(Fragment::Range(start, end));
-                start = end;
-            }
-            edits.added += start - chunk.rows;
-            chunk.rows = start;
+            chunk.push_ranges(fragments.iter().map(|fragment| u64::from(fragment.rows)));
+            edits.added += chunk.rows - start;
             if plan.objects.is_none() {
                 self.sort_into_bins(chunk)?;
             }

@@ -23,7 +23,7 @@ use zvf_model::{
 
 use super::{
     add::check_width,
-    chunk::{Chunk, Fragment},
+    chunk::Chunk,
     error::{EditError, missing},
     image::{CellId, LevelSnapshot},
     links,
@@ -100,7 +100,13 @@ impl LevelSnapshot {
                     let cell = own.vertex.get(array).map_or(&[][..], Vec::as_slice);
                     check_width(array, coords[0], cell, own.rows, &column.numbers)?;
                 }
+                let groups = if links::is_zero(&segment) {
+                    plan.link_groups(chunks[0], cell)
+                } else {
+                    vec![cell.len() as u64]
+                };
                 append_links(own, cell, &chunks, bases, form, &columns);
+                own.push_ranges(groups);
             }
         }
         Ok(())
@@ -247,7 +253,7 @@ impl LevelSnapshot {
     }
 }
 
-/// Appends links to a cell as one more group.
+/// Appends links to a cell, without their groups.
 pub(super) fn append_links(
     own: &mut Chunk,
     cell: &Cell,
@@ -267,9 +273,6 @@ pub(super) fn append_links(
             own.positions.extend(row.to_le_bytes());
         }
     }
-    let start = own.rows;
-    own.rows += cell.links.len() as u64;
-    own.fragments.push(Fragment::Range(start, own.rows));
     for (path, column) in columns {
         let rows = cell.links.iter().map(|link| *link as usize);
         own.vertex

@@ -80,6 +80,15 @@ impl Chunk {
         Ok(builder.finish())
     }
 
+    /// Adds the fragments of appended rows, and the rows.
+    pub(super) fn push_ranges(&mut self, rows: impl IntoIterator<Item = u64>) {
+        for rows in rows {
+            let start = self.rows;
+            self.rows += rows;
+            self.fragments.push(Fragment::Range(start, self.rows));
+        }
+    }
+
     /// Drops rows and returns the new number of each row, or `None`.
     pub(super) fn without(&mut self, removed: &[bool]) -> Vec<Option<u64>> {
         let mut next = 0;

@@ -27,11 +27,12 @@ use zvf_model::{
 
 use super::{
     error::{EditError, damaged, missing},
+    links,
     tables::Tables,
 };
 use crate::{
     GeometryKind, Profile,
-    design::{Design, OutOfBounds},
+    design::{Design, OutOfBounds, StepLinks},
 };
 
 /// Array and chunk of a cell.
@@ -248,10 +249,22 @@ impl LevelSnapshot {
             dtype: Some(self.positions),
             directed: self.links.as_ref().is_some_and(|family| family.directed),
             duplicate: self.has_copies(),
-            step_links: self.links.is_some(),
+            step_links: self.step_links(),
             bounds: Some((self.lower.clone(), self.upper.clone())),
             out_of_bounds,
             ..Design::new(self.kind)
+        }
+    }
+
+    /// Returns the steps of paths that are stored as links.
+    fn step_links(&self) -> StepLinks {
+        let below = |key: &&Key| key.is_below(&self.keys.link_family);
+        let is_inside = |key: &Key| links::is_zero(links::segment(key));
+        let arrays = self.arrays.keys();
+        match &self.links {
+            None => StepLinks::None,
+            Some(_) if arrays.filter(below).any(is_inside) => StepLinks::All,
+            Some(_) => StepLinks::Between,
         }
     }
 

@@ -9,7 +9,7 @@ use zvf_model::{
 
 use crate::{
     CellCompression, GeometryKind,
-    design::{CellChecksums, Design, Profile},
+    design::{CellChecksums, Design, Profile, StepLinks},
     error::BuildError,
     large::outline::{Field, Outline},
     large::part::{ChunkSummary, PartitionResult},
@@ -30,6 +30,8 @@ impl Outline {
             "checksum": design.has_checksums(),
             "directed": design.directed,
             "duplicate": design.duplicate,
+            "step_links": design.step_links.word(),
+            "fragment_owners": design.fragment_owners,
             "chunk": self.space.chunk.extents(),
             "bins": bins,
             "lower": self.space.lower,
@@ -75,6 +77,8 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
     };
     design.directed = json["directed"].as_bool()?;
     design.duplicate = json["duplicate"].as_bool()?;
+    design.step_links = read_step_links(&json["step_links"])?;
+    design.fragment_owners = json["fragment_owners"].as_bool()?;
     design.draco = read_draco(&json["draco"])?;
     let chunk = ChunkShape::new(&floats(&json["chunk"])?).ok()?;
     let bins = match floats(&json["bins"]) {
@@ -121,6 +125,14 @@ pub(super) fn read_draco(json: &Value) -> Option<Option<PositionBits>> {
     match json {
         Value::Null => Some(None),
         bits => PositionBits::new(u8::try_from(bits.as_u64()?).ok()?).map(Some),
+    }
+}
+
+/// Parses the word of steps of paths, or null for none; `None` if there are no such steps.
+pub(super) fn read_step_links(json: &Value) -> Option<StepLinks> {
+    match json {
+        Value::Null => Some(StepLinks::None),
+        word => StepLinks::parse(word.as_str()?),
     }
 }
 

@@ -153,10 +153,10 @@ impl Outline {
             },
             objects: None,
             logged: None,
-            links: if self.design.kind.is_linked() {
-                Some(LinkPlacement::none(self.link_ends()?))
-            } else {
-                None
+            links: match (self.design.kind.is_linked(), self.design.has_steps_inside()) {
+                (true, _) => Some(LinkPlacement::none(self.link_ends()?)),
+                (false, true) => Some(LinkPlacement::none(LinkWidth::EDGE)),
+                (false, false) => None,
             },
             link: self.link_columns(&[])?,
         }))
@@ -299,11 +299,15 @@ impl Outline {
             coords.and_then(|coords| number.get(coords.as_slice()).copied())
         };
         let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
-        let placed_links = if is_linked {
+        let has_steps_inside = self.design.has_steps_inside();
+        let mut placed_links = if is_linked {
             self.placed(links, by_number, is_own)?
         } else {
             self.steps(&piece.steps, by_number, is_own)?
         };
+        if has_steps_inside {
+            placed_links.add_steps_inside(&layout);
+        }
         let owners = (!self.design.kind.is_paths()).then_some(ids.as_slice());
         let result = PartitionResult::of(&layout, &placed_links, owners, is_own);
         let fragment = self.fragment_columns(&layout, &ids)?;
@@ -315,7 +319,8 @@ impl Outline {
             layout,
             objects: self.has_objects.then(ObjectRows::default),
             logged: None,
-            links: (is_linked || !placed_links.between.is_empty()).then_some(placed_links),
+            links: (is_linked || has_steps_inside || !placed_links.between.is_empty())
+                .then_some(placed_links),
             link: self.link_columns(links)?,
         });
         plan::check_cells(&plan)?;

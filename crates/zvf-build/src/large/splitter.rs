@@ -921,7 +921,7 @@ impl Partitioner {
         number: impl Fn(&[i64]) -> Option<u32>,
     ) -> Result<Option<LinkPlacement>, BuildError> {
         let is_linked = self.outline.design.kind.is_linked();
-        if between.is_empty() && !is_linked {
+        if between.is_empty() && !self.outline.design.has_links_inside() {
             return Ok(None);
         }
         let mut placed_links = LinkPlacement::none(if is_linked {
@@ -943,12 +943,13 @@ impl Partitioner {
             placed_links.logical = placed.map_err(|_| super::piece::damaged())?;
             return Ok(Some(placed_links));
         }
-        let physical = placed_links.physical();
-        // Both chunks of a step hold a copy.
+        let inside: usize = placed_links.inside.values().map(Cell::len).sum();
+        let between = placed_links.physical() - inside;
+        // Both chunks of a step between chunks hold a copy.
         placed_links.logical = if self.outline.design.duplicate {
-            physical / 2
+            inside + between / 2
         } else {
-            physical
+            inside + between
         };
         Ok(Some(placed_links))
     }

@@ -17,7 +17,8 @@ use crate::{
     error::BuildError,
     geometry::Geometry,
     large::json::{
-        compression, floats, integers, naturals, numeric, read_compression, read_draco, texts,
+        compression, floats, integers, naturals, numeric, read_compression, read_draco,
+        read_step_links, texts,
     },
     large::linked_rows::Runs,
     large::outline::Outline,
@@ -183,7 +184,7 @@ pub fn design_to_json(design: &Design) -> Value {
         "sharding": sharding,
         "directed": design.directed,
         "duplicate": design.duplicate,
-        "step_links": design.step_links,
+        "step_links": design.step_links.word(),
         "fragment_owners": design.fragment_owners,
         "winding": design.winding.map(WindingOrder::as_str),
         "bounds": design.bounds,
@@ -239,7 +240,7 @@ fn read_design(json: &Value) -> Option<Design> {
     };
     design.directed = flag("directed")?;
     design.duplicate = flag("duplicate")?;
-    design.step_links = flag("step_links")?;
+    design.step_links = read_step_links(&json["step_links"])?;
     design.fragment_owners = flag("fragment_owners")?;
     let winding = |word: &Value| WindingOrder::of_word(word.as_str()?);
     design.winding = optional(&json["winding"], winding)?;

@@ -640,7 +640,7 @@ impl AlignedLinks {
     pub fn groups(&self, own: Option<&[u8]>, rows: u64) -> Result<Vec<u8>, FragmentIndexError> {
         let more = self.from.len() as u64;
         let Some(own) = own.filter(|own| !own.is_empty()) else {
-            return Ok(crate::link_placement::single_group(rows + more));
+            return Ok(crate::link_placement::ranges([rows + more]));
         };
         let index = FragmentIndex::parse(own)?;
         if more == 0 {

@@ -42,7 +42,7 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
             .as_ref()
             .and_then(|links| links.inside.get(&chunk));
         if let Some(cell) = own {
-            let groups = link_placement::single_group(cell.links.len() as u64);
+            let groups = link_placement::ranges(plan.link_groups(chunk, cell));
             put(&ArrayRole::LinkFragments, groups)?;
             for column in &plan.link {
                 let part = ArrayRole::LinkAttributeFamily(&column.name, Delta::INTRA);
@@ -134,7 +134,7 @@ impl PaddedPart<'_> {
             }
             LINKS => {
                 let inside = plan.links.iter().flat_map(|links| links.inside.values());
-                let links = inside.map(|cell| cell.links.len()).max().unwrap_or(0);
+                let links = inside.map(Cell::len).max().unwrap_or(0);
                 let width = plan.links.as_ref().map_or(2, |links| links.width.get());
                 (Kind::Int64, width, links, false)
             }
@@ -253,7 +253,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
             num_links: Some(between as u64),
             num_physical_records: None,
         };
-        if plan.design.kind.is_linked() {
+        if plan.design.has_links_inside() {
             outputs.push(empty(GroupRole::Links)?);
             let inside = family.to_attributes(LinkFamilyForm::InChunks);
             outputs.push(array(LINKS, inside)?);

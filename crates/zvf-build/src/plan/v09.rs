@@ -55,9 +55,9 @@ fn link_arrays<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Vec<LinkCells<
     arrays.into_values().collect()
 }
 
-/// Returns the array of links inside chunks, which graphs and meshes have even without links.
+/// Returns the array of links inside chunks, which exists even without links where the design has it.
 fn inside<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Option<LinkCells<'a>> {
-    if !plan.design.kind.is_linked() {
+    if !plan.design.has_links_inside() {
         return None;
     }
     let zeros = vec![0; plan.geometry.axes()];
@@ -122,7 +122,7 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
             && let Some(array) = inside(plan, links)
         {
             put(&links_at(&array.segment), cell.plain())?;
-            let groups = link_placement::single_group(cell.links.len() as u64);
+            let groups = link_placement::ranges(plan.link_groups(chunk, cell));
             put(&ArrayRole::LinkFragments, groups)?;
             for column in &plan.link {
                 put(
@@ -283,7 +283,7 @@ pub(super) fn level(plan: &WritePlan) -> LevelMetadata {
     for (scope, columns) in plan.chunk_columns() {
         also(!columns.is_empty(), scope.group().name());
     }
-    also(plan.design.kind.is_linked(), GroupRole::Links.name());
+    also(plan.design.has_links_inside(), GroupRole::Links.name());
     also(plan.objects.is_some(), OBJECT_INDEX);
     let current = plan.design.profile == crate::Profile::V09;
     metadata::level(plan.vertices, &present, current)

@@ -3,7 +3,7 @@
 use serde_json::json;
 use zvf_build::{
     AxisSpec, CellChecksums, Column, Design, Geometry, GeometryBuilder, GeometryKind,
-    NumericColumn, OutOfBounds, Profile, Purpose,
+    NumericColumn, OutOfBounds, Profile, Purpose, StepLinks,
     large::{GeometrySurvey, Partitioner, design_from_json, design_to_json},
 };
 use zvf_model::root::WindingOrder;
@@ -56,7 +56,7 @@ fn tasks_read_the_design_that_was_planned() {
         .name("a mesh")
         .out_of_bounds(OutOfBounds::Expand)
         .purpose(Purpose::Scan)
-        .step_links(true)
+        .step_links(StepLinks::All)
         .winding(WindingOrder::Clockwise);
     for design in [plain, design] {
         let read = design_from_json(&design_to_json(&design)).unwrap();

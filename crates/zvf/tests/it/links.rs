@@ -57,7 +57,11 @@ fn with<T>(fetch: &FromStore, run: impl AsyncFnOnce(Catalog<'_>) -> T) -> T {
     block_on(run(catalog))
 }
 
-fn links(fetch: &FromStore, level: u32, delta: i32) -> Result<Option<StoredLinks>, CatalogError> {
+pub(crate) fn links(
+    fetch: &FromStore,
+    level: u32,
+    delta: i32,
+) -> Result<Option<StoredLinks>, CatalogError> {
     // Without a listing the names of all attributes are unknown.
     let columns = if fetch.lists {
         Selection::All
@@ -78,7 +82,7 @@ fn deltas(fetch: &FromStore, level: u32) -> Vec<Delta> {
 }
 
 /// Formats records as text: `0.0.0:1 1.0.0:0`.
-fn records(family: Option<&StoredLinkFamily>) -> Vec<String> {
+pub(crate) fn records(family: Option<&StoredLinkFamily>) -> Vec<String> {
     let Some(family) = family else {
         return Vec::new();
     };

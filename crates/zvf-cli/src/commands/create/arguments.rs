@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use zvf::{
     AxisSpec, CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
-    ShardingPolicy, WindingOrder, numeric::Kind,
+    ShardingPolicy, StepLinks, WindingOrder, numeric::Kind,
 };
 use zvf_files::{FileFormat, FileObjectIds, FileReadOptions, GeometryReadOptions};
 
@@ -180,12 +180,14 @@ pub struct CreateArgs {
     /// Store a copy of each link in every chunk that it touches.
     #[arg(long, help_heading = "Links")]
     duplicate: bool,
-    /// Store steps of paths between chunks as links as well.
+    /// Store steps of paths as links as well: those between chunks, or all in the order of the path.
     ///
-    /// Manifests already contain them. The Python package zarr-vectors writes them, and generations
-    /// before 0.9 always have them.
-    #[arg(long, help_heading = "Links")]
-    step_links: bool,
+    /// Manifests already contain them. The Python package zarr-vectors writes those between chunks,
+    /// which generations before 0.9 always have.
+    #[arg(long, value_name = "STEPS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "between", help_heading = "Links",
+        value_parser = named([StepLinks::Between, StepLinks::All], step_links_name))]
+    step_links: Option<StepLinks>,
     /// Store the object of each fragment as the fragment attribute `object_id`, which edits, coarser
     /// levels and migrations keep.
     #[arg(long, help_heading = "Attributes")]
@@ -252,6 +254,10 @@ const DTYPES: [Kind; 11] = [
 
 fn index_form_name(form: ManifestForm) -> &'static str {
     name_of(&INDEX_FORMS, form)
+}
+
+fn step_links_name(steps: StepLinks) -> &'static str {
+    steps.word().unwrap_or("none")
 }
 
 fn purpose_name(purpose: Purpose) -> &'static str {
@@ -377,7 +383,7 @@ impl CreateArgs {
         design.directed = self.directed;
         design.winding = self.winding;
         design.duplicate = self.duplicate;
-        design.step_links = self.step_links;
+        design.step_links = self.step_links.unwrap_or_default();
         design.fragment_owners = self.fragment_owners;
         let bounds = self.bounds.clone();
         design.bounds = bounds.map(|bounds| (bounds.lower, bounds.upper));

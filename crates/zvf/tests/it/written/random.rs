@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_build::{
     CellChecksums, CellCompression, Column, ColumnValues, Design, Geometry, GeometryBuilder,
-    GeometryKind, NumericColumn, Profile, ShardingPolicy, VertexOwners,
+    GeometryKind, NumericColumn, Profile, ShardingPolicy, StepLinks, VertexOwners,
 };
 use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
@@ -142,7 +142,13 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
         design.directed = random.chance(25);
         design.duplicate = random.chance(25);
     }
-    design.step_links = kind.is_paths() && random.chance(40);
+    if kind.is_paths() && random.chance(60) {
+        design.step_links = if random.chance(50) {
+            StepLinks::Between
+        } else {
+            StepLinks::All
+        };
+    }
     design
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use zvf::{OpenOptions, ValidateOptions, validate};
-use zvf_build::{GeometryKind, Profile, VertexOwners};
+use zvf_build::{GeometryKind, Profile, StepLinks, VertexOwners};
 
 use super::made::{Made, created, design, made, mesh, paths, recorded, trees, vertices};
 use crate::block_on;
@@ -39,7 +39,7 @@ fn paths_must_be_linked_across_chunks() {
     let path = "0/links/0/+1.0/c/0/0";
     let linked = |profile| {
         let mut design = design(GeometryKind::Polylines, profile);
-        design.step_links = true;
+        design.step_links = StepLinks::Between;
         created(paths(), design)
     };
     let other = linked(Profile::V09).number(path, 3, 0);
