@@ -211,6 +211,8 @@ impl MultiscaleDataset {
     }
 }
 
+/// The inventory of a sealed store.
+const INVENTORY: &str = "zvf_seal";
 /// The attribute of the collection, for readers of OME-Zarr.
 const COLLECTION: &str = "ome";
 
@@ -399,9 +401,10 @@ impl<'a> RootChange<'a> {
         self.0.insert(COLLECTION.to_owned(), collection.to_json());
     }
 
-    /// Removes the state of transactions, which belongs to one store only.
+    /// Removes the state of transactions and the inventory of files, which belong to one store only.
     pub fn remove_transactions(&mut self) {
         self.0.remove(HEAD);
+        self.0.remove(INVENTORY);
     }
 
     /// Removes the declaration of shards of stores up to 0.8.0.

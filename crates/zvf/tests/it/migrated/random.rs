@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use zvf::{Dataset, OpenOptions, Profile as Target};
+use zvf::{
+    CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions,
+    Profile as Target, Query, Store,
+};
+use zvf_build::WritePlan;
 use zvf_format::path::Delta;
 use zvf_model::grid::ChunkCoord;
 use zvf_testkit::stores::{ExpectedStore, PyramidLinks, Recipe, RecipeProfile, pyramid};
@@ -100,6 +104,27 @@ proptest! {
             check(&source, &made.truth, target, &format!("{recipe:?}")).await;
         });
     }
+}
+
+/// The inventory of the source lists other files.
+#[test]
+fn stores_without_a_seal_have_no_inventory() {
+    let places = NumericColumn::float32(2, [1.0, 1.0, 14.0, 2.0]);
+    let geometry = Geometry::builder(places).build().unwrap();
+    let design = Design::new(GeometryKind::Points).chunk_shape([10.0; 2]);
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let plan = WritePlan::new(geometry, design).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let source = Dataset::open(store).await.unwrap();
+        for target in [Target::V09, Target::V08] {
+            let (made, _) = migrated(&source, target).await.unwrap();
+            let found = made.query(&Query::new()).await.unwrap();
+            assert_eq!(found.positions.len(), 2, "{target:?}");
+        }
+    });
 }
 
 #[test]
