@@ -54,8 +54,8 @@ class Case:
 
     def step_links(self):
         """Returns the steps of paths that are stored as links: `None`, those between chunks, or all."""
-        by_count = (None, "between", None, "all")
-        return by_count[len(self.given.part_offsets) % 4] if self.is_paths() else None
+        by_count = ("all", "between", None)
+        return by_count[len(self.given.part_offsets) % 3] if self.is_paths() else None
 
     def paths(self):
         """Returns the rows of each path."""
