@@ -108,6 +108,30 @@ def test_older(name, profile, zvf, tmp_path, seed, report):
     for family, values in given.items():
         report["values"] += values.size
         assert numbers[family] == values.tobytes(), f"{family} is not what went in"
+    if profile == "0.8-padded" and case.kind in ("polylines", "streamlines"):
+        report["values"] += check_pairs(root, case)
+
+
+def check_pairs(root, case):
+    """Checks the steps between chunks: pairs of vertices, which are numbered by chunk and by row."""
+    chunks = sorted(root["0/vertex_fragments"].array_keys(), key=lambda key: [*map(int, key.split("."))])
+    row_of = {int(tag): row for row, tag in enumerate(case.vertex["tag"])}
+    numbered, chunk_of = [], {}
+    for chunk in chunks:
+        rows = max(map(sum, ranges(root[f"0/vertex_fragments/{chunk}"][...].tobytes())), default=0)
+        cell = older_cell(root, "vertex_attributes/tag", chunk, rows, "0.8-padded")
+        own = [row_of[int(tag)] for tag in np.frombuffer(cell, "<i4")]
+        numbered += own
+        chunk_of |= dict.fromkeys(own, chunk)
+    steps = [(int(one), int(other)) for path in case.paths() for one, other in zip(path[:-1], path[1:])]
+    given = [step for step in steps if chunk_of[step[0]] != chunk_of[step[1]]]
+    if not given:
+        assert "cross_chunk_links" not in root["0"]
+        return 0
+    pairs = root["0/cross_chunk_links"][...]
+    found = [(numbered[one], numbered[other]) for one, other in pairs.tolist()]
+    assert found == given, "cross_chunk_links"
+    return pairs.size
 
 
 def ranges(index):

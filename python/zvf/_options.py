@@ -328,6 +328,8 @@ class CreateOptions(TypedDict, total=False):
     """Store a link between chunks in both of them."""
     step_links: bool | Literal["between", "all"]
     """Store steps of paths also as links: those between chunks, as True does too, or all."""
+    flat_link_attributes: bool
+    """Store each attribute of links between chunks as one array, under a profile before 0.9."""
     fragment_owners: bool
     """Store the object of each fragment as the fragment attribute `object_id`."""
     seal: bool

@@ -243,6 +243,9 @@ pub struct Design {
     /// Steps of paths that are stored as links too. Readers take the steps from the object manifests;
     /// with small chunks the links are most of the files.
     pub step_links: StepLinks,
+    /// `true` if the attributes of links between chunks are one array each, with a row for each link,
+    /// instead of a cell for each cell of links. Only stores before 0.9 have this form.
+    pub flat_link_attributes: bool,
     /// `true` if the fragment attribute `object_id` stores the object of each fragment. Edits and coarser
     /// levels keep it.
     pub fragment_owners: bool,
@@ -297,6 +300,7 @@ impl Design {
             directed: false,
             duplicate: false,
             step_links: StepLinks::None,
+            flat_link_attributes: false,
             fragment_owners: false,
             winding: None,
             object_index: ManifestForm::default(),
@@ -324,6 +328,7 @@ impl Design {
         draco: PositionBits,
         dtype: Kind,
         duplicate: bool,
+        flat_link_attributes: bool,
         fragment_owners: bool,
         headers: Headers,
         name: into String,

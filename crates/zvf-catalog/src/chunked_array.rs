@@ -57,6 +57,8 @@ enum ChunkStorage {
 enum Child {
     Own(Key),
     Span(AnyArray, Range<u64>),
+    /// A range of an array of bytes that has the cells of all chunks.
+    Part(Key, Range<u64>),
 }
 
 impl ChunkedArray {
@@ -169,6 +171,24 @@ impl ChunkedArray {
         })
     }
 
+    /// Creates an array whose cells are ranges of one array of bytes.
+    pub(crate) fn of_parts(
+        key: &Key,
+        attributes: Attributes,
+        data: &Key,
+        parts: impl IntoIterator<Item = (ChunkCoord, Range<u64>)>,
+    ) -> Self {
+        let parts = parts.into_iter();
+        let children = parts.map(|(chunk, part)| (chunk, Child::Part(data.clone(), part)));
+        Self {
+            node: key.clone(),
+            attributes,
+            unrecognized_children: Vec::new(),
+            fragment_tables: FragmentTableCache::default(),
+            form: ChunkStorage::Children(children.collect()),
+        }
+    }
+
     /// Returns the chunks that have a cell, ascending; `None` if this array does not list them.
     pub(crate) fn chunks(&self) -> Option<Vec<ChunkCoord>> {
         self.chunks_where(&EVERYWHERE, |_| true)
@@ -241,19 +261,14 @@ impl ChunkedArray {
                     cell: CellRef::Child(key.clone()),
                     part,
                 }),
-                Child::Span(shard, span) => {
-                    let part = match part {
-                        None => span.clone(),
-                        Some(part) => {
-                            let end = span.start.saturating_add(part.end).min(span.end);
-                            span.start.saturating_add(part.start).min(end)..end
-                        }
-                    };
-                    Some(CellRequest {
-                        cell: CellRef::Element(shard.clone(), vec![0]),
-                        part: Some(part),
-                    })
-                }
+                Child::Span(shard, span) => Some(CellRequest {
+                    cell: CellRef::Element(shard.clone(), vec![0]),
+                    part: Some(within(span, part)),
+                }),
+                Child::Part(data, span) => Some(CellRequest {
+                    cell: CellRef::Child(data.clone()),
+                    part: Some(within(span, part)),
+                }),
             },
             ChunkStorage::NodeOnly(_) => None,
         }
@@ -280,7 +295,9 @@ impl ChunkedArray {
     pub(crate) fn payload_size(&self, chunk: &ChunkCoord, size: u64) -> u64 {
         match &self.form {
             ChunkStorage::Children(children) => match children.get(chunk) {
-                Some(Child::Span(_, span)) => span.end.saturating_sub(span.start),
+                Some(Child::Span(_, span) | Child::Part(_, span)) => {
+                    span.end.saturating_sub(span.start)
+                }
                 _ => size,
             },
             _ => size,
@@ -356,6 +373,15 @@ async fn children(
         }
     }
     Ok(children)
+}
+
+/// Returns a part of a span; all of it if `part` is `None`.
+fn within(span: &Range<u64>, part: Option<Range<u64>>) -> Range<u64> {
+    let Some(part) = part else {
+        return span.clone();
+    };
+    let end = span.start.saturating_add(part.end).min(span.end);
+    span.start.saturating_add(part.start).min(end)..end
 }
 
 /// Returns the key of a child whose name comes from the store.

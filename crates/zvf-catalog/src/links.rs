@@ -5,6 +5,7 @@
 //! | 0.9: one array per tuple of offsets | an element | the element's chunk, and its anchor plus each offset |
 //! | 0.8: links inside chunks; one array per tuple of chunks | an array | the chunk; the cell key |
 //! | 0.6, 0.7: links inside chunks, one table | an array; the table | the chunk; in the records |
+//! | 0.8-padded: links inside chunks, one array of pairs | a block; a chunk of the array | the chunk; by the numbers of the vertices |
 //!
 //! A [`LinkSet`] lists all cells of one delta without reading them, in the order of the format:
 //! links of 0.9 by array and cell, both as text; links of older generations first inside chunks,
@@ -22,6 +23,7 @@ mod content;
 mod decode;
 mod groups;
 mod legacy;
+mod numbered;
 mod open;
 mod read;
 mod stored;
@@ -41,9 +43,8 @@ use zvf_format::{
     path::Delta,
 };
 use zvf_model::{
-    array::CellAttribute,
-    array::VertexEncoding,
-    fetch::BoxFuture,
+    array::{CellAttribute, VertexEncoding, VertexNumbering, VertexPairs},
+    fetch::{AnyArray, BoxFuture},
     generation::Generation,
     geometry_kind::GeometryKind,
     grid::ChunkCoord,
@@ -198,6 +199,19 @@ enum LinkStorage {
     Each(Arc<ChunkedArray>),
     /// The array of a table; if the flag is `true`, it may be absent, because there are no records.
     Table(Key, bool),
+    /// The array of pairs of numbered vertices.
+    Pairs(AnyArray),
+}
+
+impl LinkStorage {
+    /// Returns the node that damage is reported of.
+    fn node(&self) -> &Key {
+        match self {
+            Self::Each(family) => &family.node,
+            Self::Table(key, _) => key,
+            Self::Pairs(array) => array.node(),
+        }
+    }
 }
 
 /// Values of an attribute for the cells of a source.
@@ -223,6 +237,8 @@ enum LinkCellForm {
     Table(usize),
     /// Rows of a padded array, followed by fill values.
     Padded(Kind),
+    /// Pairs of numbers of vertices.
+    Pairs(VertexPairs, VertexNumbering),
     /// The triangles in a Draco stream of vertices, within a budget.
     Draco(u64),
 }
@@ -319,8 +335,11 @@ impl Catalog<'_> {
                 listed => listed?,
             };
             let names = links.iter().chain(crossing.iter());
-            let deltas: BTreeSet<Delta> =
+            let mut deltas: BTreeSet<Delta> =
                 names.filter_map(|name| Delta::parse(name).ok()).collect();
+            if self.vertex_pairs(level).await?.is_some() {
+                deltas.insert(Delta::INTRA);
+            }
             Ok(deltas.into_iter().collect())
         })
     }
@@ -506,11 +525,7 @@ fn attribute(
         let same =
             first.dtype == values.metadata.dtype && first.dictionary == values.metadata.dictionary;
         if !same {
-            let node = match &values.cells {
-                LinkStorage::Each(family) => &family.node,
-                LinkStorage::Table(key, _) => key,
-            };
-            return Err(Damage::new(node, Fault::Values).into());
+            return Err(Damage::new(values.cells.node(), Fault::Values).into());
         }
     }
     if is_partial && metadata.is_some() {

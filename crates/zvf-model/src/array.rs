@@ -11,6 +11,7 @@
 //! | `vertex_fragments`, `link_fragments` | [`FragmentArray`] |
 //! | `vertex_attributes/<name>`, `fragment_attributes/<name>`, link attributes of every form | [`CellAttribute`] |
 //! | `links/<delta>`, `cross_chunk_links/<delta>` | [`LinkFamily`] |
+//! | `cross_chunk_links` as a numeric array | [`VertexPairs`] |
 //! | `links/<delta>/<offsets>` | [`LinkArray`] |
 //! | `object_index` | [`ObjectIndex`] |
 //! | `object_attributes/<name>`, `group_attributes/<name>`, the same of parametric objects | [`Table`] |
@@ -29,6 +30,7 @@ mod padded;
 mod parametric;
 mod presence;
 mod shards;
+mod vertex_pairs;
 mod vertices;
 
 pub use attribute::{CellAttribute, CellAttributeRole, Dictionary, LinkAttributeFamily};
@@ -41,6 +43,7 @@ pub use padded::Padded;
 pub use parametric::{ParametricNames, ParametricObjects, ParametricType, ParametricTypes};
 pub use presence::{Presence, PresentChunk};
 pub use shards::{LegacyShardIndex, SHARD_PREFIX, ShardSpan};
+pub use vertex_pairs::{VertexNumbering, VertexPairs};
 pub use vertices::{FragmentArray, VertexEncoding, Vertices};
 
 /// Attributes that describe the container of values: what they are depends on the generation, and on

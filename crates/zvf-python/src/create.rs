@@ -411,6 +411,8 @@ pub(crate) fn design(
     design.duplicate = given.get("duplicate")?.unwrap_or(design.duplicate);
     design.winding = given.word("winding", WindingOrder::of_word, "ccw or cw")?;
     design.step_links = step_links(given)?;
+    let flat = given.get("flat_link_attributes")?;
+    design.flat_link_attributes = flat.unwrap_or(design.flat_link_attributes);
     let owners = given.get("fragment_owners")?;
     design.fragment_owners = owners.unwrap_or(design.fragment_owners);
     Ok(design)

@@ -189,7 +189,7 @@ pub(crate) fn open_part(
     ChunkedPart::open(context, &scope.store.tree, &key, form, scope.level.arity)
 }
 
-fn open_array(context: &Context<'_>, key: &Key, array: &Array) -> Option<AnyArray> {
+pub(crate) fn open_array(context: &Context<'_>, key: &Key, array: &Array) -> Option<AnyArray> {
     match context.fetch.array(key, Arc::new(array.clone())) {
         Ok(array) => Some(array),
         Err(error) => {

@@ -6,6 +6,7 @@
 //! | up to 0.8.1, inside chunks | `links/<delta>` | one per chunk |
 //! | 0.8, between chunks | `cross_chunk_links/<delta>` | one per tuple of chunks |
 //! | 0.6, 0.7, between chunks | `cross_chunk_links/<delta>/data` | one table |
+//! | 0.8-padded, between chunks of paths | `cross_chunk_links` | the chunks of one array |
 
 mod open;
 mod read;
@@ -19,7 +20,8 @@ use zvf_format::{
     path::Delta,
 };
 use zvf_model::{
-    array::{LinkFamily, LinkStore},
+    array::{LinkFamily, LinkStore, VertexNumbering, VertexPairs},
+    fetch::{AnyArray, CellRef, CellRequest},
     grid::ChunkCoord,
     key::Key,
 };
@@ -57,6 +59,8 @@ pub(crate) enum LinkStorage {
     Each(ChunkedPart),
     /// One array with all links.
     Table(Key),
+    /// One numeric array of pairs of vertices.
+    Pairs(AnyArray),
 }
 
 /// Encoding of the payload of a cell.
@@ -75,6 +79,8 @@ enum LinkEncoding {
     Table,
     /// Rows of a padded array, followed by padding.
     Padded(Kind),
+    /// Pairs of numbers of vertices.
+    Pairs(VertexPairs),
 }
 
 /// Chunks that contain the ends of a link.
@@ -88,6 +94,8 @@ enum EndChunks {
     Keyed(usize),
     /// The chunks that each record names, each with this number of coordinates.
     Named(usize),
+    /// Those of the numbers of vertices in each record.
+    Numbered(VertexNumbering),
 }
 
 /// The parts of one delta.
@@ -138,12 +146,25 @@ impl LinkPart {
 
     /// Returns whether a cell belongs to a tuple of chunks or to all chunks.
     pub(crate) fn is_between(&self) -> bool {
-        matches!(self.ends, EndChunks::Keyed(_) | EndChunks::Named(_))
+        !matches!(self.ends, EndChunks::Offsets(..) | EndChunks::Same)
     }
 
     /// Returns whether only link fragments show the number of used rows.
     pub(crate) fn is_padded(&self) -> bool {
         matches!(self.form, LinkEncoding::Padded(_))
+    }
+
+    /// Returns the requests for the chunks of an array of pairs, with their numbers as coordinates.
+    pub(crate) fn pair_requests(&self, array: &AnyArray) -> Vec<(ChunkCoord, CellRequest)> {
+        let LinkEncoding::Pairs(pairs) = self.form else {
+            return Vec::new();
+        };
+        let chunks = (0..pairs.chunks()).filter_map(|chunk| {
+            let at = ChunkCoord::new([i64::try_from(chunk).ok()?]);
+            let cell = CellRef::Element(array.clone(), vec![chunk, 0]);
+            Some((at, CellRequest { cell, part: None }))
+        });
+        chunks.collect()
     }
 
     /// Returns the chunk of each stored end of the links in a cell. Returns `None` for tables, and
@@ -165,7 +186,7 @@ impl LinkPart {
                 let chunks = cell.coords().chunks((*arity).max(1));
                 Some(chunks.map(ChunkCoord::new).collect())
             }
-            EndChunks::Named(_) => None,
+            EndChunks::Named(_) | EndChunks::Numbered(_) => None,
         }
     }
 }
@@ -175,5 +196,9 @@ pub(crate) fn deltas(store: &StoreMetadata, level: &LevelNode) -> BTreeSet<Delta
     let links = store.names(level, "links");
     let crossing = store.names(level, "cross_chunk_links");
     let names = links.into_iter().chain(crossing);
-    names.filter_map(|name| Delta::parse(name).ok()).collect()
+    let mut deltas: BTreeSet<Delta> = names.filter_map(|name| Delta::parse(name).ok()).collect();
+    if open::pairs(store, level).is_some() {
+        deltas.insert(Delta::INTRA);
+    }
+    deltas
 }

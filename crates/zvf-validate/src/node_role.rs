@@ -248,6 +248,13 @@ fn in_level<'a>(layout: Layout, names: &[&'a str]) -> NodeRole<'a> {
     }
 }
 
+/// Returns whether a node may be an array of pairs of numbered vertices instead of a group.
+pub(crate) fn may_be_pairs(layout: Layout, key: &Key) -> bool {
+    layout.chunks == ChunkForm::Padded
+        && key.name() == Some("cross_chunk_links")
+        && key.segments().count() == 2
+}
+
 /// Returns whether tables are groups with an array of bytes below.
 fn is_child(layout: Layout) -> bool {
     layout.tables == TableForm::Child
@@ -302,7 +309,8 @@ fn crossing<'a>(layout: Layout, family: &str, names: &[&'a str]) -> NodeRole<'a>
             Some(name) => NodeRole::CrossChunkAttribute(name, delta),
             None => NodeRole::CrossChunkLinks(delta),
         },
-        (Some(_), [_, "data"]) if is_table => NodeRole::Blob,
+        // Values of all links between chunks may be one array beside cells of links too.
+        (Some(_), [_, "data"]) if is_table || attribute.is_some() => NodeRole::Blob,
         (Some(_), [_, _]) if !is_table => NodeRole::Cell,
         _ => NodeRole::Stray,
     }

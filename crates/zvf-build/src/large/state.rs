@@ -185,6 +185,7 @@ pub fn design_to_json(design: &Design) -> Value {
         "directed": design.directed,
         "duplicate": design.duplicate,
         "step_links": design.step_links.word(),
+        "flat_link_attributes": design.flat_link_attributes,
         "fragment_owners": design.fragment_owners,
         "winding": design.winding.map(WindingOrder::as_str),
         "bounds": design.bounds,
@@ -241,6 +242,7 @@ fn read_design(json: &Value) -> Option<Design> {
     design.directed = flag("directed")?;
     design.duplicate = flag("duplicate")?;
     design.step_links = read_step_links(&json["step_links"])?;
+    design.flat_link_attributes = flag("flat_link_attributes")?;
     design.fragment_owners = flag("fragment_owners")?;
     let winding = |word: &Value| WindingOrder::of_word(word.as_str()?);
     design.winding = optional(&json["winding"], winding)?;

@@ -59,6 +59,13 @@ impl GeometrySurvey {
                 what: "partitioned writing",
             });
         }
+        if design.flat_link_attributes {
+            // The order of the rows is that of all cells, which no partition has.
+            return Err(BuildError::UnsupportedOption {
+                profile: design.profile.name(),
+                what: "partitioned writing with one array for the attributes of links between chunks",
+            });
+        }
         let has_objects = has_objects || design.kind != GeometryKind::Points;
         Ok(Self {
             design,

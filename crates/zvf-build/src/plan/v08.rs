@@ -6,7 +6,7 @@ use zvf_format::{links::RowForm, numeric::Kind, path::Delta};
 use zvf_model::{
     array::{
         CellAttribute, CellAttributeRole, FragmentArray, LinkFamily, LinkFamilyForm, LinkStore,
-        Padded,
+        Padded, VertexPairs,
     },
     column::NumericColumn,
     grid::Grid,
@@ -17,10 +17,13 @@ use zvf_model::{
 
 use super::{objects, v09};
 use crate::{
+    GeometryKind,
+    design::Profile,
     error::BuildError,
     link_placement::{self, Cell, LinkPlacement},
     output::Output,
     plan::WritePlan,
+    stored_column::StoredColumn,
     tables,
 };
 
@@ -81,6 +84,9 @@ fn between_chunks(
     chunk: u32,
     outputs: &mut Vec<Output>,
 ) -> Result<(), BuildError> {
+    if has_vertex_pairs(plan) {
+        return Ok(());
+    }
     let keys = plan.keys();
     for (chunks, cell) in links.between.range(vec![chunk]..vec![chunk + 1]) {
         let coords: Vec<i64> = chunks
@@ -91,12 +97,101 @@ fn between_chunks(
         let rows = cell.rows(links.width, RowForm::Permuted)?;
         let key = keys.cell(&ArrayRole::CrossChunkLinks(Delta::INTRA), &coords)?;
         tables::blob(outputs, &plan.encoding, key, rows.finish_cell());
-        for column in &plan.link {
+        let columns = plan.link.iter();
+        for column in columns.filter(|_| !plan.design.flat_link_attributes) {
             let part = ArrayRole::CrossChunkLinkAttribute(&column.name, Delta::INTRA);
             let (key, payload) = (keys.cell(&part, &coords)?, v09::gathered(column, cell));
             tables::blob(outputs, &plan.encoding, key, payload);
         }
     }
+    Ok(())
+}
+
+/// Returns whether links between chunks are one array of pairs of numbered vertices, as the steps of paths
+/// are in padded stores.
+fn has_vertex_pairs(plan: &WritePlan) -> bool {
+    let is_path = matches!(
+        plan.design.kind,
+        GeometryKind::Polylines | GeometryKind::Streamlines
+    );
+    is_path && plan.design.profile == Profile::Padded
+}
+
+/// Writes the links between chunks as pairs of numbered vertices, in the order of the paths.
+fn vertex_pairs(
+    plan: &WritePlan,
+    links: &LinkPlacement,
+    outputs: &mut Vec<Output>,
+) -> Result<(), BuildError> {
+    let mut pairs: Vec<(u32, [i64; 2])> = Vec::new();
+    for (chunks, cell) in &links.between {
+        let ends = cell.ends.chunks_exact(chunks.len());
+        for ((link, code), ends) in cell.links.iter().zip(&cell.codes).zip(ends) {
+            let mut vertices = [0; 2];
+            for ((vertex, chunk), row) in vertices.iter_mut().zip(chunks).zip(ends) {
+                // Chunks are numbered in ascending order, as vertices are.
+                *vertex = (plan.layout.starts[*chunk as usize] + *row as usize) as i64;
+            }
+            if *code != 0 {
+                vertices.reverse();
+            }
+            pairs.push((*link, vertices));
+        }
+    }
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    pairs.sort_unstable();
+    let shape = vec![pairs.len() as u64, 2];
+    let array = Array::new(
+        shape.clone(),
+        DataType::Number(Kind::Int64),
+        shape,
+        Value::from(-1),
+        plan.encoding.of_numbers(Kind::Int64.size()),
+    )
+    .with_attributes(VertexPairs::attributes());
+    let key = plan.keys().group(GroupRole::CrossChunkLinks)?;
+    outputs.push(Output::node(key.clone(), array));
+    outputs.push(Output::Cell {
+        array: key,
+        index: vec![0, 0],
+        payload: pairs
+            .iter()
+            .flat_map(|(_, ends)| ends)
+            .flat_map(|end| end.to_le_bytes())
+            .collect(),
+    });
+    Ok(())
+}
+
+/// Encodes the values of an attribute for all links between chunks, in the order of their cells: by key,
+/// as text.
+fn flat(
+    plan: &WritePlan,
+    links: &LinkPlacement,
+    column: &StoredColumn,
+    outputs: &mut Vec<Output>,
+) -> Result<(), BuildError> {
+    let mut cells: Vec<(String, &Cell)> = links
+        .between
+        .iter()
+        .map(|(chunks, cell)| {
+            let names = chunks.iter().map(|chunk| plan.name(*chunk));
+            (names.collect::<Vec<_>>().join("."), cell)
+        })
+        .collect();
+    cells.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    let rows = cells
+        .iter()
+        .flat_map(|(_, cell)| v09::gathered(column, cell));
+    let part = ArrayRole::CrossChunkLinkAttribute(&column.name, Delta::INTRA);
+    let key = plan
+        .keys()
+        .node(&part)?
+        .join("data")
+        .map_err(AddressError::from)?;
+    tables::blob(outputs, &plan.encoding, key, rows.collect());
     Ok(())
 }
 
@@ -260,10 +355,14 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
             let fragments = FragmentArray::Links.to_attributes();
             outputs.push(group(&ArrayRole::LinkFragments, fragments)?);
         }
-        outputs.push(empty(GroupRole::CrossChunkLinks)?);
-        let form = LinkFamilyForm::BetweenChunks(keys.layout.generation);
-        let part = ArrayRole::CrossChunkLinks(Delta::INTRA);
-        outputs.push(group(&part, family.to_attributes(form))?);
+        if has_vertex_pairs(plan) {
+            vertex_pairs(plan, links, &mut outputs)?;
+        } else {
+            outputs.push(empty(GroupRole::CrossChunkLinks)?);
+            let form = LinkFamilyForm::BetweenChunks(keys.layout.generation);
+            let part = ArrayRole::CrossChunkLinks(Delta::INTRA);
+            outputs.push(group(&part, family.to_attributes(form))?);
+        }
         if !plan.link.is_empty() {
             outputs.push(empty(GroupRole::LinkAttributes)?);
             outputs.push(empty(GroupRole::CrossChunkLinkAttributes)?);
@@ -274,15 +373,14 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
                 ..column.metadata.clone()
             };
             let columns = column.numbers.row_len();
+            let row_shape = (columns > 1).then_some(columns as u64).into_iter();
+            let is_flat = plan.design.flat_link_attributes;
+            let shape = [between as u64].into_iter().chain(row_shape.clone());
             let crossing = CellAttribute {
                 role: CellAttributeRole::CrossChunkLink,
                 num_links: Some(between as u64),
-                row_shape: Some(
-                    (columns > 1)
-                        .then_some(columns as u64)
-                        .into_iter()
-                        .collect(),
-                ),
+                row_shape: (!is_flat).then(|| row_shape.collect()),
+                shape: is_flat.then(|| shape.collect()),
                 ..inside.clone()
             };
             outputs.push(empty(GroupRole::LinkAttribute(&column.name))?);
@@ -291,6 +389,9 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
             outputs.push(empty(GroupRole::CrossChunkLinkAttribute(&column.name))?);
             let part = ArrayRole::CrossChunkLinkAttribute(&column.name, Delta::INTRA);
             outputs.push(group(&part, crossing.to_attributes())?);
+            if is_flat {
+                flat(plan, links, column, &mut outputs)?;
+            }
         }
     }
     objects::v08(plan, &mut outputs)?;

@@ -52,6 +52,7 @@ fn tasks_read_the_design_that_was_planned() {
         .crs(json!({"type": "GeographicCRS"}))
         .directed(true)
         .duplicate(true)
+        .flat_link_attributes(true)
         .fragment_owners(true)
         .name("a mesh")
         .out_of_bounds(OutOfBounds::Expand)

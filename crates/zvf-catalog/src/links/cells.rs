@@ -101,7 +101,10 @@ impl LinkCells {
         };
         let source = self.set.sources.get(cell.source);
         let keyed = source.is_some_and(|source| {
-            !matches!(source.form, LinkCellForm::Records | LinkCellForm::Table(_))
+            !matches!(
+                source.form,
+                LinkCellForm::Records | LinkCellForm::Table(_) | LinkCellForm::Pairs(..)
+            )
         });
         let chunks = cell.chunks.as_deref().unwrap_or_default();
         let mut pairs = chunks.iter().zip(chunks.iter().skip(1));
@@ -144,6 +147,7 @@ impl LinkCells {
         let nodes = values.map(|values| match &values.cells {
             LinkStorage::Each(family) => family.node.clone(),
             LinkStorage::Table(key, _) => key.parent().unwrap_or_else(Key::root),
+            LinkStorage::Pairs(array) => array.node().clone(),
         });
         nodes.collect()
     }
@@ -163,7 +167,7 @@ impl LinkCells {
         let sources = self.set.sources.iter();
         let families = sources.filter_map(|source| match &source.cells {
             LinkStorage::Each(family) => Some(family),
-            LinkStorage::Table(..) => None,
+            LinkStorage::Table(..) | LinkStorage::Pairs(_) => None,
         });
         let unrecognized_children = families.flat_map(|family| {
             let unrecognized_children = family.unrecognized_children.iter();
@@ -291,11 +295,7 @@ impl Catalog<'_> {
                         let (Some(attribute), Some(_)) = (attribute, slot) else {
                             return Ok(None);
                         };
-                        let node = match &attribute.cells {
-                            LinkStorage::Each(family) => &family.node,
-                            LinkStorage::Table(key, _) => key,
-                        };
-                        take(slot, node, &cell.at).map(Some)
+                        take(slot, attribute.cells.node(), &cell.at).map(Some)
                     })
                     .collect();
                 read.push(own.and_then(|links| {

@@ -13,7 +13,7 @@ use zvf_format::{
 };
 use zvf_model::{draco::DracoCell, grid::ChunkCoord, key::Key};
 
-use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSource};
+use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSource, numbered};
 use crate::error::Fault;
 
 /// Decodes the records of a cell. `used` is the number of rows in use, if another array tells it.
@@ -49,6 +49,9 @@ pub(super) fn records(
             let rows = in_use(&rows, width, used)?;
             let rows = LinkRows::parse(rows, width, RowForm::Plain)?;
             Ok(keyed(source, chunks, rows))
+        }
+        LinkCellForm::Pairs(pairs, numbering) => {
+            numbered::records(source, cell, (pairs, numbering), payload)
         }
         LinkCellForm::Draco(budget) => {
             let cell = DracoCell::parse(payload, *budget)?;

@@ -10,6 +10,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{CellAttribute, LinkFamily, LinkStore, SHARD_PREFIX},
+    fetch::{CellRef, CellRequest},
     grid::ChunkCoord,
     key::Key,
     layout::{ArrayRole, CrossChunkForm, LinkOffsets},
@@ -27,6 +28,8 @@ use crate::{
     level::Level,
 };
 
+/// Name of the array with the values of all links between chunks.
+const FLAT: &str = "data";
 /// The type of rows of links, except in padded arrays.
 const INT64: (Kind, ByteOrder) = (Kind::Int64, ByteOrder::Little);
 
@@ -155,6 +158,12 @@ impl Catalog<'_> {
         attributes: &[String],
         view: LinkView,
     ) -> Result<Option<(LinkSource, Vec<LinkCellSource>)>, CatalogError> {
+        if delta == Delta::INTRA
+            && let Some(array) = self.vertex_pairs(level).await?
+        {
+            let opened = self.numbered_links(level, array, attributes.len());
+            return opened.await.map(Some);
+        }
         let part = ArrayRole::CrossChunkLinks(delta);
         let key = self.link_node(level, &part)?;
         let is_table = self.layout.cross_chunk == CrossChunkForm::Table;
@@ -203,7 +212,8 @@ impl Catalog<'_> {
         let numbers = family.width.get().saturating_mul(arity);
         let values = values
             .into_iter()
-            .map(|values| self.values_between(values, is_table, numbers));
+            .map(|values| self.values_between(values, &cells, numbers));
+        let values = try_join_all(values).await?;
         let source = LinkSource {
             node: key.clone(),
             family_node: key,
@@ -214,7 +224,7 @@ impl Catalog<'_> {
             is_reversed: false,
             family: 1,
             records: declared(&family, view),
-            attributes: try_join_all(values).await?,
+            attributes: values,
         };
         Ok(Some((source, found)))
     }
@@ -270,26 +280,88 @@ impl Catalog<'_> {
         }))
     }
 
+    /// Opens the values of links between chunks: a table beside a table of links; beside cells of
+    /// links, cells or one array with the rows of all cells.
     async fn values_between(
         &self,
         node: Option<ValueNode>,
-        is_table: bool,
+        links: &LinkStorage,
         numbers: usize,
     ) -> Result<Option<AttributeCells>, CatalogError> {
         let Some(node) = node else {
             return Ok(None);
         };
         let metadata = CellAttribute::parse(&node.key, &node.attributes)?.value;
-        let cells = if is_table {
-            LinkStorage::Table(child(&node.key, "data")?, metadata.num_links == Some(0))
-        } else {
-            let cells = self.keyed_cells(&node.key, node.attributes, &node.names, numbers);
-            LinkStorage::Each(Arc::new(cells.await?))
+        let cells = match links {
+            LinkStorage::Table(..) => {
+                LinkStorage::Table(child(&node.key, FLAT)?, metadata.num_links == Some(0))
+            }
+            LinkStorage::Each(links) if *node.names == [FLAT] => {
+                LinkStorage::Each(Arc::new(self.flat_values(node, links).await?))
+            }
+            LinkStorage::Each(_) | LinkStorage::Pairs(_) => {
+                let cells = self.keyed_cells(&node.key, node.attributes, &node.names, numbers);
+                LinkStorage::Each(Arc::new(cells.await?))
+            }
         };
         Ok(Some(AttributeCells {
             metadata: Arc::new(metadata),
             cells,
         }))
+    }
+
+    /// Divides the rows of one array among the cells of links, in the order of their keys as text.
+    /// Takes one round trip, for the number of links of each cell.
+    async fn flat_values(
+        &self,
+        node: ValueNode,
+        links: &ChunkedArray,
+    ) -> Result<ChunkedArray, CatalogError> {
+        let data = child(&node.key, FLAT)?;
+        let mut keys = links.chunks().unwrap_or_default();
+        keys.sort_by_cached_key(ToString::to_string);
+        let mut wanted = vec![CellRequest {
+            cell: CellRef::Child(data.clone()),
+            part: Some(0..1),
+        }];
+        let (keys, counts): (Vec<ChunkCoord>, Vec<CellRequest>) = keys
+            .into_iter()
+            .filter_map(|key| {
+                let count = links.cell_request(&key, Some(0..8))?;
+                Some((key, count))
+            })
+            .unzip();
+        wanted.extend(counts);
+        let mut found = self.fetch.cells(&wanted).await.into_iter();
+        let bytes = match found.next() {
+            Some(Ok(Some(data))) => data.size,
+            Some(Ok(None)) | None => return Err(Damage::new(&data, Fault::MissingCell).into()),
+            Some(Err(error)) => return Err(Damage::new(&data, Fault::Fetch(error)).into()),
+        };
+        let (mut starts, mut end) = (Vec::with_capacity(keys.len()), 0_u64);
+        for (key, count) in keys.iter().zip(found) {
+            let damage = |fault| Damage::in_chunk(&links.node, key, fault);
+            let count = count.map_err(|error| damage(Fault::Fetch(error)))?;
+            let count = count.ok_or_else(|| damage(Fault::MissingCell))?;
+            starts.push(end);
+            let first = count.bytes.first_chunk::<8>();
+            let records = first.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            end = end.saturating_add(records);
+        }
+        let row = bytes.checked_div(end).unwrap_or(0);
+        if row.checked_mul(end) != Some(bytes) {
+            return Err(Damage::new(&data, Fault::Uneven { bytes, rows: end }).into());
+        }
+        let ends = starts.iter().skip(1).copied().chain([end]);
+        let spans = starts.iter().zip(ends);
+        let spans = spans.map(|(start, end)| start.saturating_mul(row)..end.saturating_mul(row));
+        let parts: Vec<_> = keys.into_iter().zip(spans).collect();
+        Ok(ChunkedArray::of_parts(
+            &node.key,
+            node.attributes,
+            &data,
+            parts,
+        ))
     }
 
     /// Opens cells whose keys have this many numbers. Any other name is an error, because it

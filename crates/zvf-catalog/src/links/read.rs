@@ -230,6 +230,14 @@ pub(super) fn cell_request(cells: &LinkStorage, at: &ChunkCoord) -> Option<CellR
             cell: CellRef::Child(key.clone()),
             part: None,
         }),
+        LinkStorage::Pairs(array) => {
+            let chunk = at.coords().first().copied()?;
+            let cell = vec![u64::try_from(chunk).ok()?, 0];
+            Some(CellRequest {
+                cell: CellRef::Element(array.clone(), cell),
+                part: None,
+            })
+        }
     }
 }
 
@@ -252,14 +260,14 @@ fn finish(
             unreadable
         }
     };
-    records.node = node_of(&source.cells).clone();
+    records.node = source.cells.node().clone();
     let rows = u64::try_from(records.len()).unwrap_or(u64::MAX);
     for (attribute, slot) in source.attributes.iter().zip(&requested.values) {
         let (Some(attribute), Some(slot)) = (attribute, slot) else {
             records.attributes.push(None);
             continue;
         };
-        let node = node_of(&attribute.cells);
+        let node = attribute.cells.node();
         let payload = take(
             results,
             *slot,
@@ -288,10 +296,10 @@ fn links(
     results: &[Mutex<FetchResult>],
 ) -> Result<LinkRecords, Damage> {
     let (source, cell) = (requested.source, requested.cell);
-    let node = node_of(&source.cells);
+    let node = source.cells.node();
     let damage = |fault| match &source.cells {
         LinkStorage::Each(_) => Damage::in_chunk(node, &cell.at, fault),
-        LinkStorage::Table(..) => Damage::new(node, fault),
+        LinkStorage::Table(..) | LinkStorage::Pairs(_) => Damage::new(node, fault),
     };
     let slot = requested.links.ok_or_else(|| damage(Fault::MissingCell))?;
     // An absent chunk of a padded array consists of fill values.
@@ -347,13 +355,7 @@ fn take(
     }
 }
 
-fn node_of(cells: &LinkStorage) -> &Key {
-    match cells {
-        LinkStorage::Each(family) => &family.node,
-        LinkStorage::Table(key, _) => key,
-    }
-}
-
 fn is_optional(cells: &LinkStorage) -> bool {
-    matches!(cells, LinkStorage::Table(_, true))
+    // An absent chunk of an array consists of fill values.
+    matches!(cells, LinkStorage::Table(_, true) | LinkStorage::Pairs(_))
 }

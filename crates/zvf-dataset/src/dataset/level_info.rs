@@ -7,11 +7,11 @@ use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
     array::{
         LegacyShardIndex, LinkFamily, ObjectIndex, Padded, Presence, SHARD_PREFIX, VertexEncoding,
-        Vertices,
+        VertexPairs, Vertices,
     },
     grid::ChunkCoord,
     key::Key,
-    layout::{ArrayRole, ChunkForm, CrossChunkForm, LinkForm, LinkOffsets},
+    layout::{ArrayRole, ChunkForm, CrossChunkForm, GroupRole, LevelKeys, LinkForm, LinkOffsets},
     level::{LevelId, LevelMetadata, Refinement},
     zarr::{Array, Node},
 };
@@ -169,7 +169,7 @@ impl<'a> Counter<'a> {
             return Ok(inside);
         }
         let between = match self.node(&ArrayRole::CrossChunkLinks(delta)).await? {
-            None => Some(0),
+            None => Some(self.pairs().await?),
             Some((key, node)) => {
                 let family = LinkFamily::parse_cross_chunk(&key, delta, node.attributes())?.value;
                 family.map_or(Some(0), |family| family.num_links)
@@ -177,6 +177,26 @@ impl<'a> Counter<'a> {
         };
         let sum = |(inside, between): (u64, u64)| inside.saturating_add(between);
         Ok(inside.zip(between).map(sum))
+    }
+
+    /// Counts the links between chunks of a padded store that has them as one array of pairs.
+    async fn pairs(&self) -> Result<u64, Failure> {
+        if self.dataset.layout().chunks != ChunkForm::Padded {
+            return Ok(0);
+        }
+        let keys = LevelKeys {
+            layout: *self.dataset.layout(),
+            level: self.level.level,
+        };
+        let key = keys.group(GroupRole::CrossChunkLinks);
+        let key = key.map_err(|source| Failure::Name {
+            name: self.root.to_string(),
+            source,
+        })?;
+        match nodes::read_one(self.dataset.store(), &key).await? {
+            Some(Node::Array(array)) => Ok(VertexPairs::parse(&key, &array)?.rows),
+            _ => Ok(0),
+        }
     }
 
     /// Counts the links inside chunks of a store up to 0.8.1.

@@ -27,7 +27,7 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>, counted:
         return;
     }
     let aside = context.silent();
-    let found = open(&aside, scope, Delta::INTRA);
+    let found = open(&aside, scope, Delta::INTRA).await;
     let inside = found.parts.iter().find(|part| part.is_inside);
     let Some((inside, LinkStorage::Each(links))) = inside.map(|part| (part, &part.cells)) else {
         return;

@@ -10,8 +10,9 @@ mod values;
 use zvf_format::path::Delta;
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{CellRef, CellRequest, FetchProblem},
+    fetch::{AnyArray, CellRef, CellRequest, FetchProblem},
     grid::ChunkCoord,
+    key::Key,
     layout::CrossChunkForm,
     level::LevelId,
 };
@@ -96,7 +97,7 @@ struct Family<'a, 'c> {
 
 impl Family<'_, '_> {
     async fn check(&self, has_inside: &mut bool) -> LinkSum {
-        let found = open(self.context, self.scope, self.delta);
+        let found = open(self.context, self.scope, self.delta).await;
         let mut totals = Totals::new(&found.families, found.is_whole);
         let mut copies = Copies::default();
         let mut sum = LinkSum::of(&found.parts, found.is_whole);
@@ -123,8 +124,10 @@ impl Family<'_, '_> {
             match &part.cells {
                 LinkStorage::Each(cells) => {
                     self.each(part, cells, &mine, &mut checking).await;
+                    self.flat(&attributes, number, &mut checking).await;
                 }
                 LinkStorage::Table(_) => self.table(part, &mine, &mut checking).await,
+                LinkStorage::Pairs(array) => self.pairs(part, array, &mut checking).await,
             }
             totals.add(part, checking.finish(&mut columns));
         }
@@ -174,6 +177,25 @@ impl Family<'_, '_> {
         pass.run(self.context, checking).await;
     }
 
+    /// Checks the attributes whose values for all cells are in one array.
+    async fn flat(
+        &self,
+        attributes: &[values::Attribute],
+        part: usize,
+        checking: &mut PartChecks<'_, '_>,
+    ) {
+        // A share does not have all links.
+        if self.context.is_share() {
+            return;
+        }
+        for (number, attribute) in attributes.iter().enumerate() {
+            if let Some(values) = attribute.flat(part) {
+                let values = self.read(values).await;
+                checking.flat(number, &values);
+            }
+        }
+    }
+
     /// Checks a table of 0.6 or 0.7, which is one cell.
     async fn table(
         &self,
@@ -196,6 +218,19 @@ impl Family<'_, '_> {
         checking.cell(&ChunkCoord::new([]), &links, &values);
     }
 
+    /// Checks the chunks of an array of pairs of numbered vertices.
+    async fn pairs(&self, part: &LinkPart, array: &AnyArray, checking: &mut PartChecks<'_, '_>) {
+        // A share does not number the vertices of all chunks.
+        if self.context.is_share() {
+            return;
+        }
+        for (at, wanted) in part.pair_requests(array) {
+            // An absent chunk consists of fill values.
+            let cell = self.fetched(array.node(), wanted).await;
+            checking.cell(&at, &cell.unwrap_or(CellPayload::Absent), &[]);
+        }
+    }
+
     async fn read(&self, cells: &LinkStorage) -> CellPayload {
         let LinkStorage::Table(key) = cells else {
             return CellPayload::Absent;
@@ -205,10 +240,20 @@ impl Family<'_, '_> {
         }
         let cell = CellRef::Child(key.clone());
         let wanted = CellRequest { cell, part: None };
+        if let Some(found) = self.fetched(key, wanted).await {
+            return found;
+        }
+        let message = "the cell is listed, but the store has no such object";
+        self.context.report(&rules::CELL_MISSING, key, message);
+        CellPayload::Unreadable
+    }
+
+    /// Reads a cell of an array; `None` if it is absent.
+    async fn fetched(&self, key: &Key, wanted: CellRequest) -> Option<CellPayload> {
         match self.context.fetch.cells(&[wanted]).await.pop() {
             Some(Ok(Some(found))) => {
                 self.context.checked(found.bytes.len());
-                CellPayload::Bytes(found.bytes)
+                Some(CellPayload::Bytes(found.bytes))
             }
             Some(Err(error)) => {
                 let rule = match error.problem {
@@ -217,13 +262,9 @@ impl Family<'_, '_> {
                 };
                 let message = error_chain(&*error.source);
                 self.context.report(rule, key, message);
-                CellPayload::Unreadable
+                Some(CellPayload::Unreadable)
             }
-            _ => {
-                let message = "the cell is listed, but the store has no such object";
-                self.context.report(&rules::CELL_MISSING, key, message);
-                CellPayload::Unreadable
-            }
+            _ => None,
         }
     }
 }

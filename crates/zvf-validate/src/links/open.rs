@@ -1,28 +1,70 @@
 //! Opens the parts that hold the links of a delta.
 
 use zvf_format::{
-    links::{AxisScales, RowForm},
+    fragment::FragmentIndex,
+    links::{AxisScales, LinkWidth, RowForm},
     numeric::{ByteOrder, Dtype, Kind},
     path::{Delta, Offsets},
 };
 use zvf_model::{
-    array::{LinkArray, LinkFamily, Padded},
+    array::{LinkArray, LinkFamily, LinkStore, Padded, VertexNumbering, VertexPairs},
     key::Key,
     layout::{ArrayRole, CrossChunkForm, LinkForm, LinkOffsets},
     metadata::{Attributes, MetadataError, Noted},
-    zarr::Node,
+    zarr::{Array, Node},
 };
 
 use super::{EndChunks, LinkEncoding, LinkPart, LinkParts, LinkStorage};
 use crate::{
-    chunked_part::{CellStorage, ChunkedPart},
+    batch,
+    chunked_part::{CellStorage, ChunkedPart, open_array, open_part},
     context::Context,
+    node_role::may_be_pairs,
     rules::consistency as rules,
-    store::LevelScope,
+    store::{LevelNode, LevelScope, StoreMetadata},
 };
 
 /// Opens all parts of a delta. Reports parts that cannot be opened.
-pub(crate) fn open(context: &Context<'_>, scope: LevelScope<'_>, delta: Delta) -> LinkParts {
+pub(crate) async fn open(context: &Context<'_>, scope: LevelScope<'_>, delta: Delta) -> LinkParts {
+    let mut found = parts(context, scope, delta);
+    for part in &mut found.parts {
+        if let EndChunks::Numbered(numbering) = &mut part.ends {
+            *numbering = numbered(context, scope).await;
+        }
+    }
+    found
+}
+
+/// Numbers the vertices of a level by the fragments of its chunks.
+async fn numbered(context: &Context<'_>, scope: LevelScope<'_>) -> VertexNumbering {
+    let Some(fragments) = open_part(context, scope, &ArrayRole::VertexFragments) else {
+        return VertexNumbering::default();
+    };
+    let mut rows = Vec::new();
+    // Unreadable fragments are reported with their chunks.
+    let context = &context.silent();
+    batch::each_chunk(
+        context,
+        &[&fragments],
+        &fragments.chunks(),
+        |chunk, cells| {
+            let bytes = cells.first().and_then(|cell| cell.bytes());
+            let index = bytes.and_then(|bytes| FragmentIndex::parse(bytes).ok());
+            rows.push((chunk.clone(), index.map_or(0, |index| index.extent())));
+        },
+    )
+    .await;
+    VertexNumbering::new(rows)
+}
+
+/// Returns the array of links between chunks as pairs of numbered vertices, if the level has one.
+pub(super) fn pairs<'a>(store: &'a StoreMetadata, level: &LevelNode) -> Option<(Key, &'a Array)> {
+    let key = level.key.join("cross_chunk_links").ok()?;
+    let array = store.tree.array(&key)?;
+    may_be_pairs(*store.layout(), &key).then_some((key, array))
+}
+
+fn parts(context: &Context<'_>, scope: LevelScope<'_>, delta: Delta) -> LinkParts {
     let opening = Opening {
         context,
         scope,
@@ -287,6 +329,10 @@ impl Opening<'_, '_> {
 
     /// Opens links up to 0.8.1 between any chunks.
     fn between(&self, found: &mut LinkParts) -> OpenOutcome {
+        let pairs = pairs(self.scope.store, self.scope.level);
+        if let Some((key, array)) = pairs.filter(|_| self.delta == Delta::INTRA) {
+            return self.pairs(key, array, found);
+        }
         let key = self.at(&ArrayRole::CrossChunkLinks(self.delta))?;
         let (tree, arity) = (&self.scope.store.tree, self.scope.level.arity);
         if !tree.exists(&key) {
@@ -327,6 +373,40 @@ impl Opening<'_, '_> {
             cells,
             form,
             ends,
+        });
+        Some(())
+    }
+
+    /// Opens links between chunks as pairs of numbered vertices, whose numbers come later.
+    fn pairs(&self, key: Key, array: &Array, found: &mut LinkParts) -> OpenOutcome {
+        let pairs = match VertexPairs::parse(&key, array) {
+            Ok(pairs) => pairs,
+            Err(error) => {
+                let rule = &rules::LINK_NOT_CHECKED;
+                self.context
+                    .report_at(rule, &key, &error.path, &error.fault);
+                return None;
+            }
+        };
+        let cells = open_array(self.context, &key, array)?;
+        let family = LinkFamily {
+            delta: self.delta,
+            width: LinkWidth::EDGE,
+            directed: false,
+            store: LinkStore::Canonical,
+            sid_ndim: None,
+            num_links: None,
+            num_physical_records: None,
+        };
+        found.parts.push(LinkPart {
+            family_key: key.clone(),
+            key,
+            family,
+            is_inside: false,
+            segment: None,
+            cells: LinkStorage::Pairs(cells),
+            form: LinkEncoding::Pairs(pairs),
+            ends: EndChunks::Numbered(VertexNumbering::default()),
         });
         Some(())
     }

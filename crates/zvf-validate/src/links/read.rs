@@ -39,7 +39,7 @@ pub(crate) async fn each_link_except<T: Copy + Send>(
     mut resolve: impl FnMut(&[i64], bool) -> T + Send,
     mut each: impl FnMut(&LinkPart, LinkRecord<'_, T>) + Send,
 ) -> bool {
-    let found = open(context, scope, delta);
+    let found = open(context, scope, delta).await;
     let mut is_whole = found.is_whole;
     for part in &found.parts {
         let mut take = |at: &ChunkCoord, cell: &CellPayload, used: Option<u64>| match cell {
@@ -85,6 +85,17 @@ pub(crate) async fn each_link_except<T: Copy + Send>(
                 take(&ChunkCoord::new([]), &cell, None);
             }
             LinkStorage::Table(_) => {}
+            LinkStorage::Pairs(array) => {
+                for (at, wanted) in part.pair_requests(array) {
+                    let cell = match context.fetch.cells(&[wanted]).await.pop() {
+                        Some(Ok(Some(found))) => CellPayload::Bytes(found.bytes),
+                        // An absent chunk consists of fill values.
+                        Some(Ok(None)) => CellPayload::Absent,
+                        _ => CellPayload::Unreadable,
+                    };
+                    take(&at, &cell, None);
+                }
+            }
         }
     }
     is_whole

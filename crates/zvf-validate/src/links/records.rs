@@ -12,7 +12,7 @@ use zvf_format::{
     path::Delta,
     ragged::RaggedBlob,
 };
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{array::VertexNumbering, grid::ChunkCoord};
 
 use super::{EndChunks, LinkEncoding, LinkPart};
 use crate::{rule::Rule, rules::consistency as rules};
@@ -57,6 +57,15 @@ pub(crate) fn each_record<T: Copy>(
             Ok(count(table.len()))
         }
         _ if payload.is_empty() => Ok(0),
+        LinkEncoding::Pairs(pairs) => {
+            let EndChunks::Numbered(numbering) = &part.ends else {
+                return Ok(0);
+            };
+            let chunk = cell.coords().first().copied();
+            let chunk = chunk.and_then(|chunk| u64::try_from(chunk).ok());
+            let rows = pairs.rows_of(chunk.unwrap_or(0), payload);
+            numbered(numbering, rows, resolve, each)
+        }
         LinkEncoding::Flat(dtype) => {
             let rows = int64s(payload, dtype)?;
             let rows = LinkRows::parse(&rows, width, RowForm::Plain)?;
@@ -174,6 +183,38 @@ fn named<T: Copy>(
             stored: None,
         });
     }
+}
+
+/// Decodes pairs of numbers of vertices.
+fn numbered<T: Copy>(
+    numbering: &VertexNumbering,
+    pairs: impl Iterator<Item = [i64; 2]>,
+    mut resolve: impl FnMut(&[i64], bool) -> T,
+    mut each: impl FnMut(LinkRecord<'_, T>),
+) -> Result<u64, RecordFault> {
+    let mut known: HashMap<usize, T> = HashMap::new();
+    let mut found = 0_u64;
+    for pair in pairs {
+        let mut ends = Vec::with_capacity(pair.len());
+        for vertex in pair {
+            let place = numbering.place(vertex).and_then(|(number, row)| {
+                let coords = numbering.chunks().get(number)?.coords();
+                let chunk = known.entry(number);
+                Some((*chunk.or_insert_with(|| resolve(coords, false)), row))
+            });
+            ends.push(place.ok_or_else(|| RecordFault {
+                rule: &rules::LINK_ROW,
+                message: format!("link {found} names vertex {vertex}, which does not exist"),
+            })?);
+        }
+        each(LinkRecord {
+            at: found,
+            ends: &ends,
+            stored: None,
+        });
+        found = found.saturating_add(1);
+    }
+    Ok(found)
 }
 
 fn int64() -> Dtype {

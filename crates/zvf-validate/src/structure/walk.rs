@@ -13,7 +13,7 @@ use zvf_model::{
 use crate::{
     chunked_part::cell_of_file,
     context::Context,
-    node_role::{NodeRole, NodeType, level_of},
+    node_role::{NodeRole, NodeType, level_of, may_be_pairs},
     rules::structure as rules,
     store::{LevelNode, StoreMetadata},
     tree::FolderEntry,
@@ -92,6 +92,7 @@ fn is_right(
         return place.node_type(*store.layout()) == NodeType::Group;
     };
     let message = match (place.node_type(*store.layout()), found) {
+        (NodeType::Group, Node::Array(_)) if may_be_pairs(*store.layout(), key) => return true,
         (NodeType::Group, Node::Array(_)) => "an array where a group is required",
         (NodeType::Array, Node::Group(_)) => "a group where an array is required",
         _ => return true,

@@ -10,6 +10,7 @@
 mod bins;
 pub(crate) mod content;
 pub(crate) mod edits;
+mod flat_values;
 mod formulas;
 mod groups;
 mod large;

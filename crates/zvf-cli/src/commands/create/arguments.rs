@@ -188,6 +188,10 @@ pub struct CreateArgs {
         default_missing_value = "between", help_heading = "Links",
         value_parser = named([StepLinks::Between, StepLinks::All], step_links_name))]
     step_links: Option<StepLinks>,
+    /// Store each attribute of links between chunks as one array with a row for each link, under a
+    /// profile before 0.9, instead of a cell for each cell of links.
+    #[arg(long, help_heading = "Links")]
+    flat_link_attributes: bool,
     /// Store the object of each fragment as the fragment attribute `object_id`, which edits, coarser
     /// levels and migrations keep.
     #[arg(long, help_heading = "Attributes")]
@@ -384,6 +388,7 @@ impl CreateArgs {
         design.winding = self.winding;
         design.duplicate = self.duplicate;
         design.step_links = self.step_links.unwrap_or_default();
+        design.flat_link_attributes = self.flat_link_attributes;
         design.fragment_owners = self.fragment_owners;
         let bounds = self.bounds.clone();
         design.bounds = bounds.map(|bounds| (bounds.lower, bounds.upper));

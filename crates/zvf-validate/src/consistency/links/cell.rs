@@ -242,6 +242,26 @@ impl<'a, 'c> PartChecks<'a, 'c> {
         self.add(at, checked);
     }
 
+    /// Checks an array with the values of all links that were checked.
+    pub(super) fn flat(&mut self, attribute: usize, values: &CellPayload) {
+        let (rows, at) = (self.held.rows, ChunkCoord::new([]));
+        let Some(attribute) = self.values.get_mut(attribute) else {
+            return;
+        };
+        let bytes = match values {
+            CellPayload::Unreadable => None,
+            CellPayload::Absent => Some(0),
+            CellPayload::Bytes(bytes) => {
+                attribute.codes(self.context, &at, bytes);
+                Some(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+            }
+        };
+        // Without all links, their number is unknown.
+        if !self.held.is_cut {
+            attribute.cell(self.context, &at, rows, bytes);
+        }
+    }
+
     fn checked<'v>(
         &self,
         context: &Context<'_>,

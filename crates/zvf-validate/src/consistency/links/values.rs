@@ -20,6 +20,9 @@ use crate::{
     store::LevelScope,
 };
 
+/// Name of the array with the values of all links between chunks.
+const FLAT: &str = "data";
+
 /// An attribute of the links of a delta.
 #[derive(Debug)]
 pub(super) struct Attribute {
@@ -33,7 +36,6 @@ struct PartValues {
     key: Key,
     state: State,
     is_old: bool,
-    is_table: bool,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,12 @@ impl Attribute {
             State::Open(cells, _) => Some(cells),
             _ => None,
         }
+    }
+
+    /// Returns the array with the values of all cells of a part, if it has one.
+    pub(super) fn flat(&self, part: usize) -> Option<&LinkStorage> {
+        self.of(part)
+            .filter(|cells| matches!(cells, LinkStorage::Table(_)))
     }
 
     /// Returns the cells for all parts.
@@ -100,7 +108,6 @@ pub(super) fn open(
                 key,
                 state,
                 is_old: part.segment.is_none(),
-                is_table: matches!(part.cells, LinkStorage::Table(_)),
             })
         });
         let parts_of: Vec<_> = values.collect();
@@ -136,8 +143,18 @@ fn open_values(context: &Context<'_>, scope: LevelScope<'_>, key: &Key, part: &L
             return State::Broken;
         }
     };
-    if let LinkStorage::Table(_) = part.cells {
-        return match key.join("data") {
+    let has_flat = part.segment.is_none() && part.is_between() && {
+        let names = tree.folders(key);
+        let has_flat = names.contains(&FLAT);
+        if has_flat && names.len() > 1 && !matches!(part.cells, LinkStorage::Table(_)) {
+            let message = format!("values of cells beside {FLAT}, which has those of all links");
+            context.report(&rules::LINK_VALUES, key, message);
+            return State::Broken;
+        }
+        has_flat
+    };
+    if has_flat || matches!(part.cells, LinkStorage::Table(_)) {
+        return match key.join(FLAT) {
             Ok(data) => State::Open(LinkStorage::Table(data), metadata),
             Err(_) => State::Broken,
         };
@@ -157,16 +174,19 @@ fn open_values(context: &Context<'_>, scope: LevelScope<'_>, key: &Key, part: &L
 pub(super) fn of_part(attributes: &[Attribute], part: usize) -> Vec<Values<'_>> {
     let values = attributes.iter().filter_map(|attribute| {
         let values = attribute.parts.get(part)?;
-        let metadata = match &values.state {
-            State::Open(_, metadata) => Some(&**metadata),
-            _ => None,
+        let (metadata, is_table) = match &values.state {
+            State::Open(cells, metadata) => {
+                let is_table = matches!(cells, LinkStorage::Table(_));
+                (Some(&**metadata), is_table)
+            }
+            _ => (None, false),
         };
         Some(Values {
             key: &values.key,
             metadata,
             is_absent: matches!(values.state, State::Absent),
             is_old: values.is_old,
-            is_table: values.is_table,
+            is_table,
             row: None,
             bare: 0,
         })
@@ -207,7 +227,8 @@ impl Values<'_> {
             self.bare = self.bare.saturating_add(links);
             return;
         };
-        let Some(bytes) = bytes else {
+        // The array of all cells is checked once, as a cell without a chunk.
+        let Some(bytes) = bytes.filter(|_| !self.is_table || at.coords().is_empty()) else {
             return;
         };
         if links == 0 || bytes == 0 {
@@ -233,6 +254,17 @@ impl Values<'_> {
                 ));
             }
             _ => self.row = Some(row),
+        }
+        let declared = metadata.shape.as_deref().and_then(<[u64]>::split_first);
+        if let Some((rows, columns)) = declared.filter(|_| self.is_table) {
+            let columns = columns.iter().product::<u64>();
+            let found = row.checked_div(size).unwrap_or(0);
+            if (*rows, columns) != (links, found) {
+                let message = format!(
+                    "{links} rows of {found} values, but shape declares {rows} of {columns}"
+                );
+                self.report(context, &rules::LINK_VALUES, at, message);
+            }
         }
     }
 

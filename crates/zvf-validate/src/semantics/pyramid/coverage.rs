@@ -178,7 +178,7 @@ fn covered_chunks(view: &LevelView<'_, '_>, finer: &Step<'_>) -> BTreeSet<ChunkC
 /// Looks for chunks of a share in which all vertices of fragments have parents in the next level, so
 /// that the process that joins the shares does not read them again.
 pub(super) async fn check_share(context: &Context<'_>, scope: LevelScope<'_>) {
-    let found = open(context, scope, COARSER);
+    let found = open(context, scope, COARSER).await;
     let mut cells = Vec::new();
     for part in &found.parts {
         match &part.cells {

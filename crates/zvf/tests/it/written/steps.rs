@@ -1,8 +1,9 @@
 //! Steps of paths, which are stored as links on request and change nothing else.
 
+use serde_json::{Value as Json, json};
 use zvf::{
-    CreateOptions, Dataset, Editor, LevelDesign, PyramidLevels, PyramidOptions, Store,
-    coarsen::CoarsenMethod,
+    CreateOptions, Dataset, Editor, LevelDesign, OpenOptions, PyramidLevels, PyramidOptions, Store,
+    ValidateOptions, coarsen::CoarsenMethod,
 };
 use zvf_build::{
     Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OutOfBounds, Profile,
@@ -14,7 +15,7 @@ use crate::{
     fetch::FromStore,
     links::{links, records},
     migrated::migrated,
-    validated::own::is_sound,
+    validated::{findings, own::is_sound, snapshot},
 };
 
 /// Returns a path with two vertices in each of a number of chunks of size 10.
@@ -152,5 +153,57 @@ fn all_steps_are_links_in_the_order_of_the_path() {
             block_on(is_sound(moved.store(), &about));
             assert_eq!(stored(moved), all, "{about}");
         }
+    }
+}
+
+/// The steps between chunks of a padded store are one array of pairs of numbers of vertices, which count
+/// the rows of all chunks in order.
+#[test]
+fn steps_of_padded_paths_are_pairs_of_numbered_vertices() {
+    let store = block_on(created(StepLinks::None, Profile::Padded));
+    let files = block_on(snapshot(&store));
+    let (_, bytes) = files
+        .iter()
+        .find(|(path, _)| path == "0/cross_chunk_links/c/0/0")
+        .unwrap();
+    let numbers = bytes.chunks_exact(8);
+    let numbers = numbers.map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()));
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    let dataset = block_on(Dataset::open(store)).unwrap();
+    let between = ["0.0:1 1.0:0", "1.0:1 2.0:0", "2.0:1 3.0:0"];
+    assert_eq!(stored(dataset), between);
+    let options = ValidateOptions::default();
+    assert_eq!(findings(&files, &options), Vec::<String>::new());
+    // A number of no vertex, and a step that is none.
+    for (number, code) in [(8_i64, "ZV-L3-1"), (0, "ZV-L4-011")] {
+        let mut files = files.clone();
+        let (_, bytes) = files
+            .iter_mut()
+            .find(|(path, _)| path == "0/cross_chunk_links/c/0/0")
+            .unwrap();
+        bytes[40..48].copy_from_slice(&number.to_le_bytes());
+        let found = findings(&files, &options);
+        assert!(found.iter().any(|line| line.contains(code)), "{found:?}");
+        let store = OpenOptions::default().from_memory(files).unwrap();
+        let dataset = block_on(Dataset::open(store)).unwrap();
+        let read = links(&FromStore::new(dataset), 0, 0);
+        assert_eq!(read.is_err(), number == 8, "{read:?}");
+    } // Shapes that are not those of pairs.
+    for shape in [json!([3, 3]), json!([6]), json!([1_u64 << 60, 2])] {
+        let mut files = files.clone();
+        let (_, bytes) = files
+            .iter_mut()
+            .find(|(path, _)| path == "0/cross_chunk_links/zarr.json")
+            .unwrap();
+        let mut node: Json = serde_json::from_slice(bytes).unwrap();
+        let rank = shape.as_array().unwrap().len();
+        node["chunk_grid"]["configuration"]["chunk_shape"] = json!(vec![1; rank]);
+        node["shape"] = shape;
+        *bytes = node.to_string().into_bytes();
+        let found = findings(&files, &options);
+        assert!(!found.is_empty(), "{node}");
+        let store = OpenOptions::default().from_memory(files).unwrap();
+        let dataset = block_on(Dataset::open(store)).unwrap();
+        assert!(links(&FromStore::new(dataset), 0, 0).is_err(), "{node}");
     }
 }
