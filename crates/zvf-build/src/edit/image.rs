@@ -27,7 +27,6 @@ use zvf_model::{
 
 use super::{
     error::{EditError, damaged, missing},
-    links,
     tables::Tables,
 };
 use crate::{
@@ -258,13 +257,12 @@ impl LevelSnapshot {
 
     /// Returns the steps of paths that are stored as links.
     fn step_links(&self) -> StepLinks {
-        let below = |key: &&Key| key.is_below(&self.keys.link_family);
-        let is_inside = |key: &Key| links::is_zero(links::segment(key));
-        let arrays = self.arrays.keys();
-        match &self.links {
-            None => StepLinks::None,
-            Some(_) if arrays.filter(below).any(is_inside) => StepLinks::All,
-            Some(_) => StepLinks::Between,
+        // Links inside chunks have fragments.
+        let has_inside = self.arrays.contains_key(&self.keys.link_fragments);
+        match (&self.links, has_inside) {
+            (None, _) => StepLinks::None,
+            (Some(_), true) => StepLinks::All,
+            (Some(_), false) => StepLinks::Between,
         }
     }
 

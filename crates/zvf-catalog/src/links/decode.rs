@@ -11,9 +11,14 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
     ragged::RaggedBlob,
 };
-use zvf_model::{draco::DracoCell, grid::ChunkCoord, key::Key};
+use zvf_model::{
+    array::{VertexNumbering, VertexPairs},
+    draco::DracoCell,
+    grid::ChunkCoord,
+    key::Key,
+};
 
-use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSource, numbered};
+use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSource};
 use crate::error::Fault;
 
 /// Decodes the records of a cell. `used` is the number of rows in use, if another array tells it.
@@ -50,9 +55,7 @@ pub(super) fn records(
             let rows = LinkRows::parse(rows, width, RowForm::Plain)?;
             Ok(keyed(source, chunks, rows))
         }
-        LinkCellForm::Pairs(pairs, numbering) => {
-            numbered::records(source, cell, (pairs, numbering), payload)
-        }
+        LinkCellForm::Pairs(pairs, numbering) => numbered(width, cell, *pairs, numbering, payload),
         LinkCellForm::Draco(budget) => {
             let cell = DracoCell::parse(payload, *budget)?;
             let mut records = empty(width);
@@ -174,6 +177,28 @@ fn table(payload: &[u8], width: LinkWidth, arity: usize) -> Result<LinkRecords, 
                 number
             };
             records.ends.push((number, end.vertex));
+        }
+    }
+    Ok(records)
+}
+
+/// Decodes the pairs in a chunk of their array.
+fn numbered(
+    width: LinkWidth,
+    cell: &LinkCellSource,
+    pairs: VertexPairs,
+    numbering: &VertexNumbering,
+    payload: &[u8],
+) -> Result<LinkRecords, Fault> {
+    let mut records = empty(width);
+    records.chunks = numbering.chunks().to_vec();
+    let at = cell.at.coords().first().copied();
+    let number = at.and_then(|at| u64::try_from(at).ok()).unwrap_or(0);
+    for ends in pairs.rows_of(number, payload) {
+        for end in ends {
+            let (chunk, row) = numbering.place(end).ok_or(Fault::Range)?;
+            let chunk = u32::try_from(chunk).map_err(|_| Fault::Range)?;
+            records.ends.push((chunk, row));
         }
     }
     Ok(records)

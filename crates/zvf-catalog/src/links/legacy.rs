@@ -339,12 +339,13 @@ impl Catalog<'_> {
             Some(Err(error)) => return Err(Damage::new(&data, Fault::Fetch(error)).into()),
         };
         let (mut starts, mut end) = (Vec::with_capacity(keys.len()), 0_u64);
-        for (key, count) in keys.iter().zip(found) {
+        for (key, fetched) in keys.iter().zip(found) {
             let damage = |fault| Damage::in_chunk(&links.node, key, fault);
-            let count = count.map_err(|error| damage(Fault::Fetch(error)))?;
-            let count = count.ok_or_else(|| damage(Fault::MissingCell))?;
+            let begin = fetched
+                .map_err(|error| damage(Fault::Fetch(error)))?
+                .ok_or_else(|| damage(Fault::MissingCell))?;
             starts.push(end);
-            let first = count.bytes.first_chunk::<8>();
+            let first = begin.bytes.first_chunk::<8>();
             let records = first.map_or(0, |bytes| u64::from_le_bytes(*bytes));
             end = end.saturating_add(records);
         }
@@ -353,8 +354,10 @@ impl Catalog<'_> {
             return Err(Damage::new(&data, Fault::Uneven { bytes, rows: end }).into());
         }
         let ends = starts.iter().skip(1).copied().chain([end]);
-        let spans = starts.iter().zip(ends);
-        let spans = spans.map(|(start, end)| start.saturating_mul(row)..end.saturating_mul(row));
+        let spans = starts
+            .iter()
+            .zip(ends)
+            .map(|(start, end)| start.saturating_mul(row)..end.saturating_mul(row));
         let parts: Vec<_> = keys.into_iter().zip(spans).collect();
         Ok(ChunkedArray::of_parts(
             &node.key,

@@ -10,7 +10,7 @@ use zvf_model::{
     zarr::{Array, Node},
 };
 
-use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSource, LinkStorage, decode};
+use super::{LinkCellForm, LinkCellSource, LinkSource, LinkStorage};
 use crate::{
     catalog::Catalog,
     chunked_array::child,
@@ -94,25 +94,4 @@ impl Catalog<'_> {
         }
         Ok(VertexNumbering::new(rows))
     }
-}
-
-/// Decodes the rows of a chunk of the array.
-pub(super) fn records(
-    source: &LinkSource,
-    cell: &LinkCellSource,
-    (pairs, numbering): (&VertexPairs, &VertexNumbering),
-    payload: &[u8],
-) -> Result<LinkRecords, Fault> {
-    let mut records = decode::empty(source.width);
-    records.chunks = numbering.chunks().to_vec();
-    let at = cell.at.coords().first().copied();
-    let at = at.and_then(|at| u64::try_from(at).ok()).unwrap_or(0);
-    for ends in pairs.rows_of(at, payload) {
-        for end in ends {
-            let (chunk, row) = numbering.place(end).ok_or(Fault::Range)?;
-            let chunk = u32::try_from(chunk).map_err(|_| Fault::Range)?;
-            records.ends.push((chunk, row));
-        }
-    }
-    Ok(records)
 }

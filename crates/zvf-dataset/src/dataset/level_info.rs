@@ -188,11 +188,12 @@ impl<'a> Counter<'a> {
             layout: *self.dataset.layout(),
             level: self.level.level,
         };
-        let key = keys.group(GroupRole::CrossChunkLinks);
-        let key = key.map_err(|source| Failure::Name {
-            name: self.root.to_string(),
-            source,
-        })?;
+        let key = keys
+            .group(GroupRole::CrossChunkLinks)
+            .map_err(|source| Failure::Name {
+                name: self.root.to_string(),
+                source,
+            })?;
         match nodes::read_one(self.dataset.store(), &key).await? {
             Some(Node::Array(array)) => Ok(VertexPairs::parse(&key, &array)?.rows),
             _ => Ok(0),

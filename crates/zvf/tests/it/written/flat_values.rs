@@ -123,11 +123,13 @@ fn one_array_of_values_has_a_row_for_each_link() {
     // Cells beside the array of all values.
     let (found, is_refused) = changed(&|files| {
         let folder = "0/cross_chunk_link_attributes/weight/0";
-        let own = files.iter().filter_map(|(path, bytes)| {
-            let rest = path.strip_prefix(&format!("{folder}/data/"))?;
-            Some((format!("{folder}/0.0.1.0/{rest}"), bytes.clone()))
-        });
-        let own: Files = own.collect();
+        let own: Files = files
+            .iter()
+            .filter_map(|(path, bytes)| {
+                let rest = path.strip_prefix(&format!("{folder}/data/"))?;
+                Some((format!("{folder}/0.0.1.0/{rest}"), bytes.clone()))
+            })
+            .collect();
         files.extend(own);
     });
     assert!(is_refused && !found.is_empty(), "{found:?}");

@@ -166,9 +166,11 @@ fn steps_of_padded_paths_are_pairs_of_numbered_vertices() {
         .iter()
         .find(|(path, _)| path == "0/cross_chunk_links/c/0/0")
         .unwrap();
-    let numbers = bytes.chunks_exact(8);
-    let numbers = numbers.map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()));
-    assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    let numbers: Vec<i64> = bytes
+        .chunks_exact(8)
+        .map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     let dataset = block_on(Dataset::open(store)).unwrap();
     let between = ["0.0:1 1.0:0", "1.0:1 2.0:0", "2.0:1 3.0:0"];
     assert_eq!(stored(dataset), between);
