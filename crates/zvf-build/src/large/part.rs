@@ -162,10 +162,12 @@ impl Outline {
         }))
     }
 
-    /// Places steps between chunks whose cell is in a chunk for which `own` returns true.
+    /// Places steps of paths whose cell is in a chunk for which `own` returns true. Those inside chunks
+    /// follow from the layout.
     fn steps(
         &self,
         steps: &[[u32; 4]],
+        layout: &VertexLayout,
         number: impl Fn(u32) -> Option<u32>,
         own: impl Fn(u32) -> bool,
     ) -> Result<LinkPlacement, BuildError> {
@@ -177,6 +179,9 @@ impl Outline {
             };
             let record = [(from, u64::from(*before)), (to, u64::from(*row))];
             placed_links.place(0, &record, policy, &own)?;
+        }
+        if self.design.has_steps_inside() {
+            placed_links.add_steps_inside(layout);
         }
         Ok(placed_links)
     }
@@ -299,15 +304,11 @@ impl Outline {
             coords.and_then(|coords| number.get(coords.as_slice()).copied())
         };
         let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
-        let has_steps_inside = self.design.has_steps_inside();
-        let mut placed_links = if is_linked {
+        let placed_links = if is_linked {
             self.placed(links, by_number, is_own)?
         } else {
-            self.steps(&piece.steps, by_number, is_own)?
+            self.steps(&piece.steps, &layout, by_number, is_own)?
         };
-        if has_steps_inside {
-            placed_links.add_steps_inside(&layout);
-        }
         let owners = (!self.design.kind.is_paths()).then_some(ids.as_slice());
         let result = PartitionResult::of(&layout, &placed_links, owners, is_own);
         let fragment = self.fragment_columns(&layout, &ids)?;
@@ -319,7 +320,7 @@ impl Outline {
             layout,
             objects: self.has_objects.then(ObjectRows::default),
             logged: None,
-            links: (is_linked || has_steps_inside || !placed_links.between.is_empty())
+            links: (self.design.has_links_inside() || !placed_links.between.is_empty())
                 .then_some(placed_links),
             link: self.link_columns(links)?,
         });

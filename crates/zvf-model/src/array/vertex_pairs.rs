@@ -70,18 +70,17 @@ impl VertexPairs {
     /// last row as well.
     pub fn rows_of(self, chunk: u64, payload: &[u8]) -> impl Iterator<Item = [i64; 2]> + '_ {
         let before = chunk.saturating_mul(self.chunk_rows);
-        let rows = self.rows.saturating_sub(before).min(self.chunk_rows);
-        let (pairs, _) = payload.as_chunks::<16>();
-        let rows = pairs
-            .iter()
-            .take(usize::try_from(rows).unwrap_or(usize::MAX));
+        let used = self.rows.saturating_sub(before).min(self.chunk_rows);
+        let rows = payload
+            .chunks_exact(size_of::<[i64; 2]>())
+            .take(usize::try_from(used).unwrap_or(usize::MAX));
         let pairs = rows.map(|row| {
-            let mut ends = [0; 2];
-            let (numbers, _) = row.as_chunks::<8>();
-            for (end, number) in ends.iter_mut().zip(numbers) {
-                *end = i64::from_le_bytes(*number);
-            }
-            ends
+            let mut ends = row.chunks_exact(size_of::<i64>()).map(|bytes| {
+                let number = bytes.first_chunk::<8>();
+                number.map_or(0, |bytes| i64::from_le_bytes(*bytes))
+            });
+            let mut next = || ends.next().unwrap_or_default();
+            [next(), next()]
         });
         pairs.filter(|ends| *ends != [-1, -1])
     }

@@ -276,7 +276,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored) -> boo
     if case.design.sharding == ShardingPolicy::Auto {
         case.design.sharding = ShardingPolicy::None;
     }
-    case.design.fragment_owners = kind.is_paths() && seed % 3 == 0;
+    case.design.fragment_owners = kind.is_paths() && seed.is_multiple_of(3);
     let folder = tempfile::tempdir().unwrap();
     // The name of the folder is stored in the root.
     let (whole, cut) = (folder.path().join("a/store"), folder.path().join("b/store"));
