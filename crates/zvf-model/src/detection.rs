@@ -6,10 +6,10 @@
 //!
 //! | node | evidence |
 //! |---|---|
-//! | root | `zv_version`; `format_version` is 0.4 or older |
-//! | `<level>/vertices` | group: one array a chunk, up to 0.8.1. Byte strings: one cell a chunk, 0.9, or 0.8.1 when sharded without `chunk_grid_origin`. Numbers: padded |
+//! | root | `zv_version`; `format_version` is 0.4 or older; the convention in `zarr_conventions`: 0.10 |
+//! | `<level>/vertices` | group: one array a chunk, up to 0.8.1. Byte strings: one cell a chunk, from 0.9 on, or 0.8.1 when sharded without `chunk_grid_origin`. Numbers: padded |
 //! | `<level>/vertex_group_offsets` | when it exists: 0.5 or older |
-//! | children of `<level>/links/0` | byte strings: 0.9. `uint8`: chunks, up to 0.8.1. `links/0` an array itself: 0.8.1 with native shards |
+//! | children of `<level>/links/0` | byte strings: from 0.9 on. `uint8`: chunks, up to 0.8.1. `links/0` an array itself: 0.8.1 with native shards |
 //! | `<level>/cross_chunk_links/<delta>`, its children | `data`: up to 0.7. Cells: 0.8. Other forms are development layouts |
 //! | `<level>/object_index` | the attribute `layout` |
 //! | a child of `<level>/object_attributes` | group: up to 0.8.0. Array: from 0.8.1 |
@@ -29,7 +29,7 @@ use zvf_format::numeric::Kind;
 use crate::{
     generation::Generation,
     layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, PartNames, TableForm},
-    metadata::{Attributes, Excerpt},
+    metadata::{Attributes, Excerpt, dialect},
     scope::Scope,
     version::Version,
     zarr::{DataType, Node},
@@ -99,6 +99,8 @@ pub struct Evidence {
     pub version: Option<Value>,
     /// `true` if the root has `format_version` instead.
     pub format_version: bool,
+    /// `true` if the root declares the convention of 0.10.
+    pub convention: bool,
     /// `<level>/vertices`.
     pub vertices: Option<NodeForm>,
     /// `true` if `<level>/vertex_group_offsets` exists.
@@ -173,7 +175,7 @@ pub enum GenerationError {
     TooOld(OldSign),
     /// A version that are unknown to this crate.
     #[error(
-        "format version {0} is unknown, as only 0.6 to 0.9 are supported; use a newer reader, or correct zv_version if it is wrong"
+        "format version {0} is unknown, as only 0.6 to 0.10 are supported; use a newer reader, or correct zv_version if it is wrong"
     )]
     UnknownVersion(Version),
     /// The development layout 0.8.0-P.
@@ -237,6 +239,7 @@ impl Evidence {
             version: field("zv_version").filter(|v| !v.is_null()).cloned(),
             format_version: field("zv_version").is_none()
                 && (field("format_version").is_some() || attributes.contains_key("format_version")),
+            convention: dialect::is_marked(attributes),
             ..Self::default()
         }
     }
@@ -249,7 +252,7 @@ impl Evidence {
     pub fn detect(&self) -> Result<Detection, GenerationError> {
         let mut notes = Vec::new();
         let version = self.version(&mut notes)?;
-        let mut candidates = CandidateGenerations::default();
+        let mut candidates = CandidateGenerations::of_root(version, self.convention);
         let mut forms = Forms::default();
         self.inspect_vertices(&mut candidates, &mut forms)?;
         self.inspect_links(&mut candidates, &mut forms)?;
@@ -312,7 +315,7 @@ impl Evidence {
         candidates: &mut CandidateGenerations,
         forms: &mut Forms,
     ) -> Result<(), GenerationError> {
-        use Generation::{V0_6, V0_8_0, V0_8_1, V0_9};
+        use Generation::{V0_6, V0_8_0, V0_8_1, V0_9, V0_10};
         let Some(vertices) = self.vertices else {
             return Ok(());
         };
@@ -324,7 +327,7 @@ impl Evidence {
             NodeForm::Bytes { sharded, origin } => {
                 forms.chunks = Some(ChunkForm::Cell);
                 let native = sharded && !origin;
-                candidates.require(VERTICES, if native { V0_8_1 } else { V0_9 }, V0_9)
+                candidates.require(VERTICES, if native { V0_8_1 } else { V0_9 }, V0_10)
             }
             // At least one axis of chunks, then rows and columns.
             NodeForm::Numbers { rank: 3.. } => {
@@ -340,7 +343,7 @@ impl Evidence {
         candidates: &mut CandidateGenerations,
         forms: &mut Forms,
     ) -> Result<(), GenerationError> {
-        use Generation::{V0_6, V0_8_1, V0_9};
+        use Generation::{V0_6, V0_8_1, V0_9, V0_10};
         for family in &self.links {
             let known = family.children.iter().find_map(|(_, form)| *form);
             match (family.node, known) {
@@ -350,7 +353,7 @@ impl Evidence {
                 }
                 (NodeForm::Group, Some(NodeForm::Bytes { .. })) => {
                     forms.links = Some(LinkForm::PerOffsets);
-                    candidates.require(LINKS, V0_9, V0_9)?;
+                    candidates.require(LINKS, V0_9, V0_10)?;
                 }
                 (NodeForm::Group, Some(NodeForm::Blob)) => {
                     forms.links = Some(LinkForm::PerDelta);
@@ -395,17 +398,17 @@ impl Evidence {
     }
 
     fn inspect_objects(&self, candidates: &mut CandidateGenerations, forms: &mut Forms) {
-        use Generation::{V0_6, V0_7, V0_8_0, V0_8_1, V0_9};
+        use Generation::{V0_6, V0_7, V0_8_0, V0_8_1, V0_9, V0_10};
         forms.names = self.names;
         if let Some(attributes) = &self.object_index {
             match attributes.get("layout").and_then(Value::as_str) {
                 Some("vlen_manifests_v2") => {
                     forms.object_index = Some(ObjectIndexForm::ManifestsWithIds);
-                    candidates.prefer("object_index", V0_9, V0_9);
+                    candidates.prefer("object_index", V0_9, V0_10);
                 }
                 Some("vlen_manifests_v1") => {
                     forms.object_index = Some(ObjectIndexForm::Manifests);
-                    candidates.prefer("object_index", V0_7, V0_9);
+                    candidates.prefer("object_index", V0_7, V0_10);
                 }
                 None => {
                     forms.object_index = Some(ObjectIndexForm::Open);
@@ -432,7 +435,7 @@ impl Evidence {
             }
             let (form, low, high) = match form {
                 NodeForm::Group => (TableForm::Child, V0_6, V0_8_0),
-                _ => (TableForm::Array, V0_8_1, V0_9),
+                _ => (TableForm::Array, V0_8_1, V0_10),
             };
             let seen = match node {
                 GROUPS => &mut forms.groups,
@@ -443,7 +446,7 @@ impl Evidence {
         }
         for scope in &self.scopes {
             if let Some(since) = scope.since() {
-                candidates.prefer(scope.group().name(), since, V0_9);
+                candidates.prefer(scope.group().name(), since, V0_10);
             }
         }
     }

@@ -17,16 +17,19 @@ pub enum Generation {
     V0_8_1,
     /// 0.9: one array for all chunks; all links in one family.
     V0_9,
+    /// 0.10, a preview: cells and paths of 0.9; attributes as a convention of Zarr.
+    V0_10,
 }
 
 impl Generation {
     /// All generations, oldest first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::V0_6,
         Self::V0_7,
         Self::V0_8_0,
         Self::V0_8_1,
         Self::V0_9,
+        Self::V0_10,
     ];
 
     /// Returns the generation of stores with this version; `None` if it is unknown.
@@ -46,8 +49,21 @@ impl Generation {
             (0, 8, 0) => Some(Self::V0_8_0),
             (0, 8, _) => Some(Self::V0_8_1),
             (0, 9, _) => Some(Self::V0_9),
+            (0, 10, _) => Some(Self::V0_10),
             _ => None,
         }
+    }
+
+    /// Returns whether cells and paths are those of 0.9: one array for all chunks, and all links in one
+    /// family. Only stores of these generations can be changed.
+    pub fn is_current(self) -> bool {
+        self >= Self::V0_9
+    }
+
+    /// Returns whether the generation is a preview: its specification is published, but no reference
+    /// reads it yet, and details may change.
+    pub fn is_preview(self) -> bool {
+        self >= Self::V0_10
     }
 }
 
@@ -59,6 +75,7 @@ impl fmt::Display for Generation {
             Self::V0_8_0 => "0.8.0",
             Self::V0_8_1 => "0.8.1",
             Self::V0_9 => "0.9",
+            Self::V0_10 => "0.10",
         })
     }
 }

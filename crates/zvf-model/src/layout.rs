@@ -20,7 +20,7 @@
 //! | attributes of objects and groups | `object_attributes/<name>/data`, `present_mask` | the same | `object_attributes/<name>` | the same |
 //! | groups | `groups/data` and `offsets` | the same | `groups` | the same |
 //!
-//! The profile `0.8-padded` is 0.8.0 with `vertices`, `vertex_attributes` and
+//! Paths of 0.10 are those of 0.9. The profile `0.8-padded` is 0.8.0 with `vertices`, `vertex_attributes` and
 //! `links/<delta>` as plain arrays of numbers, of shape (grid …, most rows,
 //! columns).
 
@@ -499,6 +499,10 @@ impl Layout {
                 groups: TableForm::Array,
                 names: PartNames::WRITTEN,
             },
+            Generation::V0_10 => Self {
+                generation,
+                ..Self::of(Generation::V0_9)
+            },
         }
     }
 
@@ -517,6 +521,7 @@ impl Layout {
             (_, Generation::V0_8_0) => "0.8",
             (_, Generation::V0_8_1) => "0.8.1",
             (_, Generation::V0_9) => "0.9",
+            (_, Generation::V0_10) => "0.10",
         }
     }
 

@@ -5,8 +5,8 @@
 //! unusable chunk shape, is an error; other faults become notes.
 //!
 //! The bins of a level come from its entry in `multiscales`: bin ratio is `scale`, bin shape twice
-//! `translation`. Level attributes of old stores (`bin_shape`, `bin_size`, `bin_ratio`) count only
-//! if the entry is missing.
+//! `translation`. Level attributes (`bin_shape`, `bin_ratio`, in old stores also `bin_size`) count only
+//! if the entry has neither, as in 0.10.
 
 use core::num::NonZeroU32;
 
@@ -14,13 +14,14 @@ use serde_json::Value;
 use zvf_format::links::AxisScales;
 
 use crate::{
+    generation::Generation,
     grid::{Bins, BinsError, ChunkShape, ScaleError},
     key::Key,
     metadata::{
         Assumed, Attributes, Fields, JsonField, JsonKind, JsonMembers, MetadataError,
         MetadataFault, MetadataNote, Noter,
     },
-    root::{RootMetadata, read_shape},
+    root::{MultiscaleDataset, RootMetadata, read_shape},
 };
 
 pub use crate::level_id::LevelId;
@@ -133,9 +134,9 @@ const FIELDS: &[&str] = &[
     REFINEMENT,
     PRESENCE,
     FRAGMENT_LINK_GROUPS,
-    "bin_shape",
+    BIN_SHAPE,
     "bin_size",
-    "bin_ratio",
+    BIN_RATIO,
 ];
 
 /// The attribute of the level.
@@ -150,6 +151,10 @@ const REFINEMENT: &str = "refinement";
 const PRESENCE: &str = "zarr_vectors_presence";
 const DEFERRED: &str = "deferred";
 const ADD: &str = "add";
+/// Member of levels of 0.10 whose chunks are leaves of octrees, at the keys of their first cells.
+const OCTREE_CHUNKS: &str = "octree_chunks";
+const BIN_SHAPE: &str = "bin_shape";
+const BIN_RATIO: &str = "bin_ratio";
 
 /// Coarsening method of a level that was not built from another one.
 pub const NO_METHOD: &str = "none";
@@ -227,7 +232,7 @@ impl LevelMetadata {
     /// # Errors
     ///
     /// [`MetadataError`] if the block is not an object, its chunk shape is unusable, its refinement
-    /// is unknown or contradictory, or its presence is unknown.
+    /// is unknown or contradictory, its presence is unknown, or its chunks are leaves of octrees.
     pub fn parse(
         key: &Key,
         level: LevelId,
@@ -251,6 +256,9 @@ impl LevelMetadata {
             notes.note(missing, Assumed::Default);
         }
 
+        if let Some(at) = block.get(OCTREE_CHUNKS) {
+            return Err(at.error(MetadataFault::OctreeChunks));
+        }
         let chunk_shape = block
             .get("chunk_shape")
             .map(|at| read_shape(&at, rank))
@@ -385,6 +393,16 @@ impl LevelMetadata {
         }
     }
 
+    /// Returns the entry of the level in `multiscales`, with its bins.
+    pub fn dataset(&self, root: &RootMetadata) -> MultiscaleDataset {
+        let bin = self.effective_bin_shape(root).extents();
+        let dataset = MultiscaleDataset::of_bins(self.level, bin, root.bin_shape().extents());
+        MultiscaleDataset {
+            scale: self.bin_ratio.clone().or(dataset.scale),
+            ..dataset
+        }
+    }
+
     /// Returns the bins of the level's chunks.
     ///
     /// # Errors
@@ -498,6 +516,20 @@ impl<'a> LevelMetadataChange<'a> {
         self.put_flag(FRAGMENT_LINK_GROUPS, false);
     }
 
+    /// Sets the bins of the level, in a generation whose levels declare them rather than the root.
+    pub fn set_bins(&mut self, generation: Generation, bins: &MultiscaleDataset) {
+        if generation < Generation::V0_10 || bins.level == LevelId::FULL {
+            return;
+        }
+        if let Some(half) = &bins.translation {
+            let bin: Vec<f64> = half.iter().map(|half| half * 2.0).collect();
+            self.put(BIN_SHAPE, bin);
+        }
+        if let Some(ratio) = &bins.scale {
+            self.put(BIN_RATIO, ratio.clone());
+        }
+    }
+
     /// Sets the relation to the next coarser level.
     pub fn set_refinement(&mut self, refinement: Refinement) {
         match refinement {
@@ -595,14 +627,18 @@ fn read_bins(
     if level == LevelId::FULL {
         return (None, None);
     }
-    if let Some(dataset) = root.dataset(level) {
+    let dataset = root.dataset(level);
+    // In 0.10 the level declares its bins.
+    let has_bins =
+        |dataset: &&MultiscaleDataset| dataset.scale.is_some() || dataset.translation.is_some();
+    if let Some(dataset) = dataset.filter(has_bins) {
         let twice = |half: &Vec<f64>| half.iter().map(|half| half * 2.0).collect::<Vec<_>>();
         // The parser of the root has verified that they are above 0.
         let shape = dataset.translation.as_ref().map(twice);
         let shape = shape.and_then(|shape| ChunkShape::new(&shape).ok());
         return (shape, dataset.scale.clone());
     }
-    let old = ["bin_shape", "bin_size"]
+    let old = [BIN_SHAPE, "bin_size"]
         .into_iter()
         .find(|name| block.get(name).is_some());
     let shape = old.and_then(|name| notes.field(block, name, |at| read_shape(at, rank)));
@@ -610,5 +646,5 @@ fn read_bins(
         JsonKind::List => at.exactly(rank, JsonField::positive),
         _ => Ok(vec![at.positive()?; rank]),
     };
-    (shape, notes.field(block, "bin_ratio", ratio))
+    (shape, notes.field(block, BIN_RATIO, ratio))
 }

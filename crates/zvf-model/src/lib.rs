@@ -1,4 +1,4 @@
-//! Metadata model of Zarr Vectors stores of generations 0.6 to 0.9: validated metadata types,
+//! Metadata model of Zarr Vectors stores of generations 0.6 to 0.10: validated metadata types,
 //! detection of the generation, chunks of positions, and paths of chunks.
 //!
 //! This crate reads no files. The caller passes the bytes of a `zarr.json` and gets types, or an
@@ -16,6 +16,7 @@
 //! | the generation: layout of all metadata | the form of a few nodes, then the version | [`generation`], [`detection`], [`version`] |
 //! | paths: node and element of every cell | derived from the generation | [`layout`], [`key`] |
 //! | the grid: chunks and bins of positions and boxes | derived from the chunk shape | [`grid`] |
+//! | the dialect of 0.10, in which these attributes are members of one object | every `zarr.json` | converted when a node is parsed and written; see [`zarr::Node`] |
 //! | a copy of all nodes, for remote readers | attribute `zvf_nodes` of the root | [`node_copy`] |
 //! | levels that no longer match a finer one | attributes `zvf_stale_levels`, `zvf_stale_chunks` of the root | [`stale_levels`] |
 //!

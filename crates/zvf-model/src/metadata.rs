@@ -15,6 +15,7 @@ use crate::{
     key::{Key, KeyError},
 };
 
+pub(crate) mod dialect;
 mod fields;
 mod members;
 mod parse;
@@ -55,7 +56,10 @@ impl MetadataError {
     /// store.
     pub fn kind(&self) -> ErrorKind {
         match self.fault {
-            MetadataFault::Capabilities(_) => ErrorKind::Unsupported,
+            MetadataFault::Capabilities(_)
+            | MetadataFault::Convention(_)
+            | MetadataFault::OctreeChunks
+            | MetadataFault::ManifestBlocks(_) => ErrorKind::Unsupported,
             _ => ErrorKind::Damaged,
         }
     }
@@ -266,6 +270,21 @@ pub enum MetadataFault {
     /// Capabilities that a reader has to implement, and this one does not.
     #[error("the store requires {0}, which this version does not implement; use a newer version")]
     Capabilities(Excerpt),
+    /// A convention that a reader has to implement, and this one does not.
+    #[error(
+        "the node requires the convention {0}, which this version does not implement; use a newer version"
+    )]
+    Convention(Excerpt),
+    /// Chunks that are the leaves of octrees.
+    #[error(
+        "the chunks of the level are leaves of octrees, which this version does not read: a query of a box would miss vertices; rewrite the level with uniform chunks, or use a newer version"
+    )]
+    OctreeChunks,
+    /// Blocks of a dense object index that are not of 64-bit integers.
+    #[error(
+        "blocks of manifests of type {0} are not supported; rewrite the object index with blocks of int64, or use a newer version"
+    )]
+    ManifestBlocks(Excerpt),
     /// A dtype that is not numeric.
     #[error("\"{found}\": {error}")]
     Dtype {

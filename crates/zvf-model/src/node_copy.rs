@@ -30,7 +30,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     array::Presence,
     key::Key,
-    metadata::{Attributes, Fields, JsonField, MetadataError, MetadataFault},
+    metadata::{Attributes, Fields, JsonField, MetadataError, MetadataFault, dialect},
     zarr::Node,
 };
 
@@ -80,7 +80,9 @@ pub fn with_chunk_runs(mut node: Value) -> Value {
         extents.and_then(|shape| shape.iter().map(Value::as_u64).collect());
     let attributes = node.get_mut("attributes").and_then(Value::as_object_mut);
     if let (Some(shape), Some(attributes)) = (shape, attributes) {
-        Presence::shorten_list(attributes, &shape);
+        dialect::change_members(attributes, |members| {
+            Presence::shorten_list(members, &shape);
+        });
     }
     node
 }

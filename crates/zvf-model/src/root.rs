@@ -203,10 +203,7 @@ impl MultiscaleDataset {
         let all: Vec<Value> = scale.into_iter().chain(translation).collect();
         JsonMembers::default()
             .with("path", self.level.to_string())
-            .with_some(
-                "coordinateTransformations",
-                (!all.is_empty()).then_some(all),
-            )
+            .with_some(TRANSFORMATIONS, (!all.is_empty()).then_some(all))
             .into()
     }
 }
@@ -216,7 +213,7 @@ const INVENTORY: &str = "zvf_seal";
 /// The attribute of the collection, for readers of OME-Zarr.
 const COLLECTION: &str = "ome";
 
-/// The collection of the levels of a store of 0.9.
+/// The collection of the levels of a store from 0.9 on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collection {
     /// Its name.
@@ -352,6 +349,22 @@ impl<'a> RootChange<'a> {
         datasets.retain(|entry| path_of(entry).as_ref() != Some(&path));
         datasets.push(dataset.to_json());
         datasets.sort_by_key(|entry| path_of(entry).and_then(|path| path.parse::<u64>().ok()));
+    }
+
+    /// Adds the bins of a level to its entry, if it has one without them: a root of 0.10 names the levels
+    /// only.
+    pub fn add_bins(&mut self, dataset: &MultiscaleDataset) {
+        let path = dataset.level.to_string();
+        let entries = self.datasets().into_iter().flatten();
+        for entry in entries.filter_map(Value::as_object_mut) {
+            if entry.get("path").and_then(Value::as_str) == Some(&path) {
+                if let (false, Value::Object(bins)) =
+                    (entry.contains_key(TRANSFORMATIONS), dataset.to_json())
+                {
+                    entry.extend(bins);
+                }
+            }
+        }
     }
 
     /// Removes the entries of levels that satisfy `is_gone` from `multiscales` and the collection.
@@ -532,6 +545,7 @@ const SHARD_LAYOUT: &str = "shard_layout";
 const SHARD_SIZE: &str = "shard_size";
 /// The attribute of axes and levels.
 const MULTISCALES: &str = "multiscales";
+const TRANSFORMATIONS: &str = "coordinateTransformations";
 
 const MEMBERS: &[&str] = &[
     VERSION,
@@ -820,7 +834,7 @@ impl RootMetadata {
     /// only the writer that streams skeletons chunk by chunk makes their links directed, and it names
     /// the child first inside chunks only.
     pub fn names_parents_first(&self, generation: Generation) -> bool {
-        generation == Generation::V0_9
+        generation.is_current()
             && self.links_convention == Some(Word::Known(LinksConvention::ImplicitWithBranches))
     }
 
@@ -952,7 +966,7 @@ fn read_dataset(item: &JsonField<'_>, rank: usize) -> Result<MultiscaleDataset, 
         scale: None,
         translation: None,
     };
-    let Some(transformations) = fields.get("coordinateTransformations") else {
+    let Some(transformations) = fields.get(TRANSFORMATIONS) else {
         return Ok(dataset);
     };
     for transformation in transformations.items()? {

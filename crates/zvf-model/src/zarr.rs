@@ -21,6 +21,10 @@
 //! [`Node::to_json`] writes what [`Node::parse`] reads. Of equal spellings it writes the longer one:
 //! `{"name": "crc32c"}` for `"crc32c"`, and a separator of chunk keys in any case.
 //!
+//! Attributes of 0.10, which are the members of one object `zarr_vectors` of some `kind`, become those of 0.9
+//! when a node is read, and their former form when it is written. [`Node::in_generation`] gives a new node
+//! the form of a generation.
+//!
 //! The elements of an array are counted from 0 in each dimension. To find the file of an element,
 //! call [`Array::chunk_of`] and then [`Array::chunk_key`]; in a sharded array,
 //! [`Sharding::inner_of`] returns the part of the file.
@@ -28,10 +32,11 @@
 use serde_json::Value;
 
 use crate::{
+    generation::Generation,
     key::{Key, KeyError},
     metadata::{
         Attributes, Document, Fields, JsonField, JsonKind, JsonMembers, MetadataError,
-        MetadataFault, MetadataNote,
+        MetadataFault, MetadataNote, dialect,
     },
 };
 
@@ -51,6 +56,9 @@ pub use key_encoding::{ChunkKeyEncoding, KeyStyle};
 /// chunks fits.
 pub const MAX_NODE_BYTES: usize = 64 << 20;
 
+/// Maximum number of elements that [`Array::elements_of`] returns.
+pub const MAX_ELEMENTS: usize = 1 << 22;
+
 /// One `zarr.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
@@ -63,7 +71,7 @@ pub enum Node {
 /// A group node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupNode {
-    /// Its attributes, unchanged.
+    /// Its attributes. Those of 0.10 have the names of 0.9.
     pub attributes: Attributes,
     /// All other members of its JSON, unchanged.
     pub other: Attributes,
@@ -88,7 +96,7 @@ pub struct Array {
     pub fill_value: Value,
     /// Encoding of a chunk.
     pub codecs: Codecs,
-    /// Its attributes, unchanged.
+    /// Its attributes. Those of 0.10 have the names of 0.9.
     pub attributes: Attributes,
     /// All other members of its JSON, unchanged: names of dimensions, storage transformers, which
     /// are empty, and members that need not be understood.
@@ -141,7 +149,7 @@ impl Array {
             .with("chunk_key_encoding", self.key_encoding.to_json())
             .with("fill_value", self.fill_value.clone())
             .with("codecs", self.codecs.to_json())
-            .with("attributes", self.attributes.clone())
+            .with("attributes", dialect::stored(&self.attributes))
             .with("zarr_format", ZARR_FORMAT)
             .with("node_type", ARRAY)
             .with_all(&self.other)
@@ -171,7 +179,7 @@ impl GroupNode {
     /// Returns the contents of the group's `zarr.json`.
     pub fn to_json(&self) -> Value {
         JsonMembers::default()
-            .with("attributes", self.attributes.clone())
+            .with("attributes", dialect::stored(&self.attributes))
             .with("zarr_format", ZARR_FORMAT)
             .with("node_type", GROUP)
             .with_all(&self.other)
@@ -195,6 +203,14 @@ impl Node {
     /// Creates a group with these attributes.
     pub fn group(attributes: Attributes) -> Self {
         Self::Group(GroupNode::new(attributes))
+    }
+
+    /// Returns the node as a store of this generation has it at `key`. Attributes are the same in all
+    /// generations until they are written: 0.10 writes them as a convention.
+    #[must_use]
+    pub fn in_generation(mut self, key: &Key, generation: Generation) -> Self {
+        dialect::adapt(key, self.attributes_mut(), generation);
+        self
     }
 
     /// Returns the contents of the node's `zarr.json`.
@@ -252,7 +268,8 @@ impl Node {
     ///
     /// [`MetadataError`] if it is not a node of Zarr v3 or uses an unsupported feature.
     pub fn from_json(key: &Key, mut value: Value) -> Result<Self, MetadataError> {
-        let attributes = take_attributes(key, &mut value)?;
+        let mut attributes = take_attributes(key, &mut value)?;
+        dialect::read(key, &mut attributes)?;
         let fields = JsonField::document(key, &value).fields()?;
         fields
             .require("zarr_format")?
@@ -291,6 +308,18 @@ impl Node {
         }
     }
 
+    /// Returns the list of conventions that the node at `key` should declare, if it is a node of 0.10 and
+    /// its own list lacks one.
+    pub fn missing_conventions(&self, key: &Key) -> Option<Value> {
+        dialect::missing_conventions(key, self.attributes())
+    }
+
+    /// Returns the place in the stored JSON of a place in the JSON as 0.9 has it, such as
+    /// `attributes.zarr_vectors_level.level`.
+    pub fn stored_place(&self, place: &str) -> String {
+        dialect::place(self.attributes(), place)
+    }
+
     /// Returns a fault for each member of the JSON that occurs twice in its object.
     pub fn repeated(&self) -> Vec<MetadataNote> {
         let repeated = match self {
@@ -310,6 +339,32 @@ impl Node {
             Self::Group(_) => None,
         }
     }
+}
+
+/// Returns the JSON of the `zarr.json` of node `key` with attributes as 0.9 names them, for a change of a
+/// document that need not be a valid node.
+///
+/// # Errors
+///
+/// [`MetadataError`] if attributes of 0.10 have no known kind.
+pub fn with_common_names(key: &Key, mut json: Value) -> Result<Value, MetadataError> {
+    if let Some(Value::Object(attributes)) = json.get_mut("attributes") {
+        dialect::read(key, attributes)?;
+    }
+    Ok(json)
+}
+
+/// Returns the JSON with the names that the store has, after
+/// [`with_common_names`].
+#[must_use]
+pub fn with_stored_names(key: &Key, mut json: Value) -> Value {
+    if let Some(Value::Object(attributes)) = json.get_mut("attributes") {
+        if dialect::is_marked(attributes) {
+            dialect::adapt(key, attributes, Generation::V0_10);
+        }
+        *attributes = dialect::stored(attributes);
+    }
+    json
 }
 
 impl Array {
@@ -396,6 +451,44 @@ impl Array {
         // Extents are only 0 in values constructed by hand.
         let chunk_at = |(at, chunk): (&u64, &u64)| at.checked_div(*chunk).unwrap_or(0);
         Ok(chunks.map(chunk_at).collect())
+    }
+
+    /// Returns the chunk (shard) that object `file` holds, below the array at `node`; `None` for other
+    /// objects.
+    pub fn chunk_at(&self, node: &Key, file: &str) -> Option<Vec<u64>> {
+        let rest = file.strip_prefix(node.as_str())?.strip_prefix('/')?;
+        let numbers = rest.split(['/', '.']).filter(|name| *name != "c");
+        let chunk: Option<Vec<u64>> = numbers.map(|number| number.parse().ok()).collect();
+        let chunk = chunk?;
+        // An array has one name for each chunk; others are not opened.
+        let named = self.chunk_key(node, &chunk).ok()?;
+        (named.as_str() == file).then_some(chunk)
+    }
+
+    /// Returns the elements of chunk (shard) `chunk`, in order; `None` if they are more than
+    /// [`MAX_ELEMENTS`].
+    pub fn elements_of(&self, chunk: &[u64]) -> Option<Vec<Vec<u64>>> {
+        let axes = chunk.iter().zip(&self.chunk_shape).zip(&self.shape);
+        let mut elements = vec![Vec::new()];
+        for ((at, chunk), extent) in axes {
+            let first = at.checked_mul(*chunk)?.min(*extent);
+            let end = first.saturating_add(*chunk).min(*extent);
+            let along = usize::try_from(end.saturating_sub(first)).ok()?;
+            if elements.len().checked_mul(along)? > MAX_ELEMENTS {
+                return None;
+            }
+            elements = elements
+                .into_iter()
+                .flat_map(|element: Vec<u64>| {
+                    (first..end).map(move |at| {
+                        let mut element = element.clone();
+                        element.push(at);
+                        element
+                    })
+                })
+                .collect();
+        }
+        Some(elements)
     }
 
     /// Returns the key of chunk (shard) `chunk` of the array at `node`.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use zvf_format::numeric::Dtype;
+use zvf_format::numeric::{Dtype, Kind};
 
 use super::{attribute::read_extents, check_tag};
 use crate::{
     key::Key,
     metadata::{
-        Assumed, Attributes, Fields, JsonField, JsonMembers, MetadataError, MetadataFault, Noted,
-        Noter,
+        Assumed, Attributes, Excerpt, Fields, JsonField, JsonMembers, MetadataError, MetadataFault,
+        Noted, Noter, dialect,
     },
     zarr::MAX_RANK,
 };
@@ -54,6 +54,8 @@ impl ObjectIndexLayout {
 }
 
 const OBJECT_INDEX: &str = "object_index";
+/// Type of the blocks of a dense index, a member of 0.10. Types other than that of 0.9 are not known.
+const BLOCK_TYPE: &str = "manifest_block_dtype";
 const GROUPS: &str = "groups";
 
 /// Metadata of `object_index`.
@@ -79,12 +81,16 @@ impl ObjectIndex {
     ///
     /// # Errors
     ///
-    /// [`MetadataError`] if the layout is unknown, counts are missing or out of range.
+    /// [`MetadataError`] if the layout is unknown or, in 0.10, missing, blocks have another type than
+    /// int64, or counts are missing or out of range.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
         check_tag(&fields, &[OBJECT_INDEX], &mut notes);
         let layout = match fields.get("layout") {
+            None if dialect::is_marked(attributes) => {
+                return Err(fields.fault("layout", MetadataFault::Missing));
+            }
             None => ObjectIndexLayout::Open,
             Some(at) => {
                 let name = at.text()?;
@@ -93,6 +99,12 @@ impl ObjectIndex {
                 layout.ok_or_else(|| at.unknown_word(name, "a layout of manifests"))?
             }
         };
+        if let Some(at) = fields.get(BLOCK_TYPE) {
+            let name = at.text()?;
+            if name != Kind::Int64.name() {
+                return Err(at.error(MetadataFault::ManifestBlocks(Excerpt::of(name))));
+            }
+        }
         let num_objects = fields.require("num_objects")?.unsigned(0, MAX_OBJECTS)?;
         let max = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
         let sid_ndim = fields.require("sid_ndim")?.unsigned(1, max)?;

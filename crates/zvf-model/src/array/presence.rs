@@ -10,7 +10,7 @@ use crate::{
     key::Key,
     metadata::{
         Assumed, Attributes, Excerpt, Fields, JsonField, JsonMembers, MetadataError, MetadataFault,
-        Noted, Noter,
+        Noted, Noter, dialect,
     },
     zarr::Array,
 };
@@ -145,6 +145,12 @@ impl Presence {
     /// Returns whether the attributes of an array list its chunks.
     pub fn is_listed(attributes: &Attributes) -> bool {
         attributes.contains_key(LIST)
+    }
+
+    /// Returns whether readers take the chunks of an array from the store: an array of 0.10 without a list.
+    pub fn is_deferred(attributes: &Attributes) -> bool {
+        let is_listed = attributes.contains_key(LIST) || attributes.contains_key(RUNS);
+        !is_listed && dialect::is_marked(attributes)
     }
 
     /// Removes the list and the origin of the grid from the attributes of an array.

@@ -64,7 +64,7 @@ impl Vertices {
     /// 0.9, no tag.
     pub fn to_attributes(&self, generation: Generation) -> Attributes {
         let is_further = self.ndim.is_some() || self.vertex_count.is_some();
-        let is_tagged = !is_further || generation == Generation::V0_9;
+        let is_tagged = !is_further || generation.is_current();
         JsonMembers::default()
             .with_some("zv_array", is_tagged.then_some(VERTICES))
             .with("dtype", self.dtype.to_string())

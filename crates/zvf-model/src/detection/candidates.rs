@@ -16,18 +16,24 @@ pub(super) struct CandidateGenerations {
     pub(super) mixed: Vec<&'static str>,
 }
 
-impl Default for CandidateGenerations {
-    fn default() -> Self {
+impl CandidateGenerations {
+    /// Returns the generations of a store of this version, whose root declares the convention of 0.10 or
+    /// not. The structure does not distinguish 0.10 from 0.9.
+    pub(super) fn of_root(version: Option<Version>, convention: bool) -> Self {
+        let claimed = version.and_then(Generation::of_version);
+        let (low, high) = match (convention, claimed) {
+            (true, _) => (Generation::V0_10, Generation::V0_10),
+            (false, Some(Generation::V0_10)) => (Generation::V0_6, Generation::V0_10),
+            (false, _) => (Generation::V0_6, Generation::V0_9),
+        };
         Self {
-            low: Generation::V0_6,
-            high: Generation::V0_9,
-            first: None,
+            low,
+            high,
+            first: convention.then_some("zarr_conventions"),
             mixed: Vec::new(),
         }
     }
-}
 
-impl CandidateGenerations {
     /// Adds a node whose form is certain evidence for these generations.
     pub(super) fn require(
         &mut self,

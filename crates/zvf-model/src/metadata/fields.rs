@@ -8,6 +8,7 @@ use zvf_format::numeric::Dtype;
 
 use super::{
     Assumed, Attributes, Excerpt, JsonKind, JsonPath, MetadataError, MetadataFault, MetadataNote,
+    dialect,
 };
 use crate::{
     key::Key,
@@ -35,7 +36,7 @@ pub(crate) struct Fields<'a> {
 #[derive(Clone)]
 enum ParentPath<'a> {
     Document,
-    Attributes,
+    Attributes(&'a Attributes),
     Below(Arc<(ParentPath<'a>, PathStep<'a>)>),
 }
 
@@ -50,11 +51,28 @@ impl ParentPath<'_> {
     fn text(&self) -> String {
         match self {
             Self::Document => String::new(),
-            Self::Attributes => "attributes".to_owned(),
+            Self::Attributes(_) => "attributes".to_owned(),
             Self::Below(below) => {
                 let (parent, step) = &**below;
                 parent.child(*step)
             }
+        }
+    }
+
+    /// Returns the path of a child as the node is stored.
+    fn stored(&self, step: PathStep<'_>) -> String {
+        let path = self.child(step);
+        match self.base() {
+            Self::Attributes(attributes) => dialect::place(attributes, &path),
+            _ => path,
+        }
+    }
+
+    /// Returns the first of its parents.
+    fn base(&self) -> &Self {
+        match self {
+            Self::Below(below) => below.0.base(),
+            base => base,
         }
     }
 
@@ -84,7 +102,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn attributes(key: &'a Key, map: &'a Attributes) -> Self {
         Self {
             key,
-            path: ParentPath::Attributes,
+            path: ParentPath::Attributes(map),
             map,
         }
     }
@@ -131,7 +149,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn fault(&self, name: &str, fault: MetadataFault) -> MetadataError {
         MetadataError {
             key: self.key.clone(),
-            path: JsonPath(self.path.child(PathStep::Field(name)).into_boxed_str()),
+            path: JsonPath(self.path.stored(PathStep::Field(name)).into_boxed_str()),
             fault,
         }
     }
@@ -171,7 +189,7 @@ impl<'a> JsonField<'a> {
 
     fn path(&self) -> String {
         match self.step {
-            Some(step) => self.parent.child(step),
+            Some(step) => self.parent.stored(step),
             None => self.parent.text(),
         }
     }

@@ -66,13 +66,13 @@ fn old_stores_are_rejected_with_the_evidence() {
 
 #[test]
 fn newer_stores_are_rejected_with_a_hint() {
-    for version in ["0.10.0", "1.0.0", "9.9.9"] {
+    for version in ["0.11.0", "1.0.0", "9.9.9"] {
         let mut evidence = store(version);
         evidence.vertices = Some(CELLS);
         refused(
             &evidence,
             &format!(
-                "format version {version} is unknown, as only 0.6 to 0.9 are supported; use a newer reader"
+                "format version {version} is unknown, as only 0.6 to 0.10 are supported; use a newer reader"
             ),
         );
     }

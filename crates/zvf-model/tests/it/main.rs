@@ -7,6 +7,7 @@
 
 mod arrays;
 mod column;
+mod convention;
 #[cfg(feature = "draco")]
 mod draco;
 mod generation;
