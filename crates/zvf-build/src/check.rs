@@ -13,7 +13,7 @@ use zvf_model::{scope::Scope, zarr::MAX_RANK};
 
 /// Checks that the profile has the form of the object index, and that Draco can encode the positions.
 fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
-    if design.object_index == ManifestForm::Dense && design.profile != Profile::V09 {
+    if design.object_index == ManifestForm::Dense && !design.profile.is_current() {
         return Err(BuildError::DenseIndex);
     }
     if design.draco.is_none() {
@@ -21,7 +21,7 @@ fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     }
     let dtype = design.dtype.unwrap_or(geometry.positions().kind);
     Err(BuildError::NoDraco(match () {
-        () if design.profile != Profile::V09 => "only stores of 0.9 have the encoding",
+        () if !design.profile.is_current() => "only stores of 0.9 have the encoding",
         () if geometry.axes() != 3 => "positions must have three coordinates",
         () if dtype != Kind::Float32 => "coordinates must be of type float32",
         () => return Ok(()),
@@ -108,7 +108,7 @@ fn check_support(
     if let Some(parametric) = &design.parametric {
         parametric.check()?;
     }
-    if design.profile != Profile::V09 && (design.directed || design.duplicate) {
+    if !design.profile.is_current() && (design.directed || design.duplicate) {
         return Err(BuildError::LinkPolicy(design.profile.name()));
     }
     if design.profile == Profile::V09 && design.flat_link_attributes {
@@ -241,7 +241,7 @@ pub(crate) fn check_id(id: i64, profile: Profile) -> Result<(), BuildError> {
     let why = match id {
         -1 => "-1 is reserved for vertices without an object",
         -2 => "-2 is reserved for vertices of several objects",
-        _ if profile == Profile::V09 => return Ok(()),
+        _ if profile.is_current() => return Ok(()),
         0..MAX_OBJECTS => return Ok(()),
         _ => "before 0.9 ids are rows of the index, from 0 to 67108863",
     };

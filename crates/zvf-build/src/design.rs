@@ -21,6 +21,9 @@ pub enum Profile {
     /// Generation 0.9, as `zarr-vectors` 0.9 reads and writes it.
     #[default]
     V09,
+    /// Generation 0.10, a preview: cells and paths of 0.9, and attributes as a convention of Zarr. No
+    /// other program reads it yet, and details may change until `zarr-vectors` writes it.
+    V10,
     /// Generation 0.8: one byte array for each chunk; links between chunks have cells of their own.
     V08,
     /// Generation 0.8 with vertices, vertex attributes and links as dense, padded numeric arrays.
@@ -29,12 +32,13 @@ pub enum Profile {
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Self; 3] = [Self::V09, Self::V08, Self::Padded];
+    pub const ALL: [Self; 4] = [Self::V09, Self::V10, Self::V08, Self::Padded];
 
     /// Returns the name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::V09 => "0.9",
+            Self::V10 => "0.10",
             Self::V08 => "0.8",
             Self::Padded => "0.8-padded",
         }
@@ -44,6 +48,7 @@ impl Profile {
     pub(crate) fn version(self) -> Version {
         match self {
             Self::V09 => Version::new(0, 9, 2),
+            Self::V10 => Version::new(0, 10, 0),
             _ => Version::new(0, 8, 0),
         }
     }
@@ -52,9 +57,27 @@ impl Profile {
     pub fn layout(self) -> Layout {
         match self {
             Self::V09 => Layout::of(Generation::V0_9),
+            Self::V10 => Layout::of(Generation::V0_10),
             Self::V08 => Layout::of(Generation::V0_8_0),
             Self::Padded => Layout::PADDED,
         }
+    }
+
+    /// Returns the profile of stores of a generation, if there is one.
+    pub fn of_layout(layout: &Layout) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|profile| profile.name() == layout.profile())
+    }
+
+    /// Returns whether cells and paths are those of 0.9.
+    pub fn is_current(self) -> bool {
+        self.layout().generation.is_current()
+    }
+
+    /// Returns whether the generation is a [preview](Generation::is_preview).
+    pub fn is_preview(self) -> bool {
+        self.layout().generation.is_preview()
     }
 
     /// Returns the nodes of a level of a store of the profile.
@@ -67,7 +90,7 @@ impl Profile {
 /// Checksums of cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CellChecksums {
-    /// On in stores of 0.9, off in older ones.
+    /// On in stores from 0.9 on, off in older ones.
     #[default]
     Auto,
     /// Every cell carries a checksum.
@@ -352,7 +375,7 @@ impl Design {
 
     /// Returns whether steps of paths between chunks are stored as links.
     pub fn has_step_links(&self) -> bool {
-        self.step_links != StepLinks::None || self.profile != Profile::V09
+        self.step_links != StepLinks::None || !self.profile.is_current()
     }
 
     /// Returns whether the level has an array of links inside chunks.
@@ -373,7 +396,7 @@ impl Design {
     /// Returns whether cells carry checksums.
     pub fn has_checksums(&self) -> bool {
         match self.checksums {
-            CellChecksums::Auto => self.profile == Profile::V09,
+            CellChecksums::Auto => self.profile.is_current(),
             CellChecksums::On => true,
             CellChecksums::Off => false,
         }

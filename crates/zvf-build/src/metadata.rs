@@ -17,7 +17,7 @@ use zvf_model::{
 
 use crate::{
     CellCompression,
-    design::{AxisSpec, Design, ManifestForm, Profile},
+    design::{AxisSpec, Design, ManifestForm},
     spatial_layout::{ArrayGrid, SpatialLayout},
 };
 
@@ -43,7 +43,7 @@ pub(crate) fn root(design: &Design, space: &SpatialLayout, axes: &[AxisSpec]) ->
     root.cross_chunk_strategy = Some(Word::Known(CrossChunkStrategy::ExplicitLinks));
     // The default is stored where documents name the field; zarr-vectors 0.9.2 does not know it.
     let winding = design.winding.unwrap_or_default();
-    let has_winding = winding != WindingOrder::default() || design.profile != Profile::V09;
+    let has_winding = winding != WindingOrder::default() || !design.profile.is_current();
     root.winding_order = (design.kind.has_faces() && has_winding).then_some(Word::Known(winding));
     root.base_bin_shape = space.bins.as_ref().map(|bins| bins.shape().clone());
     let specs: Attributes = design
@@ -59,7 +59,7 @@ pub(crate) fn root(design: &Design, space: &SpatialLayout, axes: &[AxisSpec]) ->
     root.attribute_specs = (!specs.is_empty()).then_some(specs);
     let bin = root.bin_shape().extents();
     root.datasets = vec![MultiscaleDataset::of_bins(LevelId::FULL, bin, bin)];
-    if design.profile == Profile::V09 {
+    if design.profile.is_current() {
         root.set_collection(design.name.as_deref().unwrap_or("zarr_vectors"));
     }
     root

@@ -13,7 +13,7 @@ mod links;
 mod nodes;
 mod tables;
 
-use zvf_model::{layout::LevelKeys, level::LevelId};
+use zvf_model::{generation::Generation, layout::LevelKeys, level::LevelId};
 
 use crate::{
     CellCompression, GeometryKind,
@@ -168,8 +168,13 @@ impl MigrationTarget {
         self.profile
     }
 
-    /// Returns whether the target is of generation 0.9, whose arrays have one cell for each chunk.
+    /// Returns the generation.
+    pub fn generation(&self) -> Generation {
+        self.profile.layout().generation
+    }
+
+    /// Returns whether the target is of 0.9 or later, whose arrays have one cell for each chunk.
     pub fn is_current(&self) -> bool {
-        self.profile == Profile::V09
+        self.profile.is_current()
     }
 }

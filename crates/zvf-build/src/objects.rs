@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    design::{Design, Profile},
+    design::Design,
     error::BuildError,
     geometry::{GeometryBuilder, VertexOwners},
 };
@@ -69,7 +69,7 @@ impl ObjectRows {
     ) -> Result<(Self, RowById), BuildError> {
         let listed = geometry.objects.iter().flatten().copied();
         let mut ids = distinct(own.chain(listed));
-        if design.profile != Profile::V09 {
+        if !design.profile.is_current() {
             // Ids are rows: unused ids in between become empty objects.
             let rows = ids.last().map_or(0, |last| last + 1);
             ids = (0..rows).collect();

@@ -33,6 +33,7 @@ use crate::{
 use zvf_model::{
     array::CellAttributeRole as Role,
     column::Column,
+    generation::Generation,
     layout::{LevelKeys, VERTEX_FRAGMENTS, VERTICES},
     level::LevelId,
     metadata::Attributes,
@@ -93,6 +94,11 @@ pub struct PlanSummary {
 }
 
 impl WritePlan {
+    /// Returns the generation of the store.
+    pub fn generation(&self) -> Generation {
+        self.design.profile.layout().generation
+    }
+
     /// Validates the input and decides the chunk, row and fragment of every vertex.
     ///
     /// # Errors
@@ -147,7 +153,7 @@ impl WritePlan {
                     count: space.bin_count()?,
                     // Readers of 0.9 use the fragment number as the bin number, so empty bins need
                     // fragments.
-                    empty: design.profile == Profile::V09,
+                    empty: design.profile.is_current(),
                 },
                 (Some(_), Some(trees)) => Grouping::Trees {
                     objects: count,
@@ -169,7 +175,7 @@ impl WritePlan {
             geometry.owners = VertexOwners::default();
             layout.chunk_of = Vec::new();
         }
-        let current = design.profile == Profile::V09;
+        let current = design.profile.is_current();
         let fragment = fragment_columns(&geometry, &design, &layout, objects.as_ref())?;
         if settles {
             geometry.fragment = Vec::new();
@@ -380,7 +386,7 @@ impl WritePlan {
     pub(crate) fn form(&self, crosses: bool) -> RowForm {
         let policy = CrossChunkPolicy::of(&self.design);
         let permuted = crosses && (!policy.directed || policy.duplicate);
-        if permuted || (crosses && self.design.profile != Profile::V09) {
+        if permuted || (crosses && !self.design.profile.is_current()) {
             RowForm::Permuted
         } else {
             RowForm::Plain
@@ -455,7 +461,7 @@ fn heads(layout: &VertexLayout) -> Vec<bool> {
 /// Encodes the cells of some chunks.
 pub(crate) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
     match plan.design.profile {
-        Profile::V09 => v09::cells(plan, chunks),
+        Profile::V09 | Profile::V10 => v09::cells(plan, chunks),
         Profile::V08 | Profile::Padded => v08::cells(plan, chunks),
     }
 }
@@ -463,7 +469,7 @@ pub(crate) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
 /// Returns all other outputs except the root.
 pub(crate) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     let mut outputs = match plan.design.profile {
-        Profile::V09 => v09::rest(plan)?,
+        Profile::V09 | Profile::V10 => v09::rest(plan)?,
         Profile::V08 | Profile::Padded => v08::rest(plan)?,
     };
     formulas::write(plan, &mut outputs)?;
@@ -529,7 +535,7 @@ fn fragment_columns(
     layout: &VertexLayout,
     objects: Option<&ObjectRows>,
 ) -> Result<Vec<StoredColumn>, BuildError> {
-    let is_current = design.profile == Profile::V09;
+    let is_current = design.profile.is_current();
     let by_objects = geometry
         .fragment
         .iter()

@@ -6,7 +6,7 @@ use zvf_model::{
 };
 
 use crate::{
-    design::{Design, Profile, ShardingPolicy},
+    design::{Design, ShardingPolicy},
     error::BuildError,
 };
 
@@ -32,7 +32,7 @@ pub(crate) fn shard(
         }
         ShardingPolicy::Auto => auto(grid, chunks, bytes),
     };
-    if design.profile != Profile::V09 {
+    if !design.profile.is_current() {
         return Err(BuildError::UnsupportedOption {
             profile: design.profile.name(),
             what: "shards",

@@ -129,7 +129,9 @@ fn state_hint(operation: Operation, error: &StateError) -> Option<Hint> {
             Some("create a store with zvf create".into())
         }
         StateError::Unchangeable { address, profile } => Some(Hint::with_message(
-            format!("{address} is a store of {profile}, and only stores of 0.9 can be changed"),
+            format!(
+                "{address} is a store of {profile}, and only stores of 0.9 and 0.10 can be changed"
+            ),
             "convert it with zvf migrate",
         )),
         _ => None,

@@ -45,7 +45,9 @@ pub enum StateError {
         level: LevelId,
     },
     /// The store is of a generation that cannot be changed in place.
-    #[error("{address} is a store of {profile}, and only stores of 0.9 can be changed; migrate it")]
+    #[error(
+        "{address} is a store of {profile}, and only stores of 0.9 and 0.10 can be changed; migrate it"
+    )]
     Unchangeable {
         /// The address.
         address: String,

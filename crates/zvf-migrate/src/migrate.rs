@@ -41,7 +41,7 @@ use zvf_write::writer::{
     WriteReport, begin_replace,
     cell_writer::{CellWriter, Destination},
     commit_or_delete, copies_nodes,
-    encode::group_bytes,
+    encode::root_bytes,
     finish_replace, name_of,
 };
 
@@ -381,7 +381,7 @@ impl<'a> Migration<'a> {
         destination: &'a dyn Destination,
         options: &'a MigrateOptions,
     ) -> Self {
-        let writer = CellWriter::new(destination);
+        let writer = CellWriter::new(destination, form.generation());
         Self {
             source,
             form,
@@ -416,13 +416,18 @@ impl<'a> Migration<'a> {
         self.parametric().await?;
         self.other_root_nodes(&levels).await?;
         let attributes = self.attributes(&Key::root()).await?;
+        let mut with_bins = Vec::with_capacity(levels.len());
+        for level in levels {
+            let metadata = base::level(self.source, level).await?;
+            with_bins.push(metadata.dataset(self.source.root()));
+        }
         let facts = RootFacts {
             name: name.to_owned(),
-            levels: levels.into_iter().map(LevelId::number).collect(),
+            levels: with_bins,
             shares_fragments: self.state().shares_fragments,
         };
         let root = self.form.root(&attributes, &facts);
-        Ok(group_bytes(root))
+        Ok(root_bytes(root, self.form.generation()))
     }
 
     /// Forgets arrays all of whose cells are written.
@@ -475,6 +480,7 @@ impl<'a> Migration<'a> {
         self.other_nodes(&level).await?;
         let node = self.attributes(&place(level.keys.level())?).await?;
         let metadata = base::level(self.source, level.id).await?;
+        level.facts.bins = Some(metadata.dataset(self.source.root()));
         let parent = metadata.parent_level;
         level.facts.inherited_objects =
             parent.and_then(|parent| self.state().object_rows.get(&parent).copied());

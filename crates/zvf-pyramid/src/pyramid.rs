@@ -55,7 +55,7 @@ use zvf_write::{
     form::form,
     job::PlannedJob,
     task_runner::TaskRunner,
-    writer::{begin_on, encode::group_bytes, or_changed},
+    writer::{begin_on, encode::root_bytes, or_changed},
 };
 
 use self::{
@@ -684,7 +684,7 @@ async fn stage_rest(build: &mut Build<'_>, sorted: &SortedLinks) -> Result<bytes
     if let Some(pending) = build.pending.take() {
         root.insert(PENDING_LEVELS.to_owned(), pending);
     }
-    Ok(group_bytes(root))
+    Ok(root_bytes(root, build.source.dataset.layout().generation))
 }
 
 impl Build<'_> {

@@ -392,7 +392,7 @@ pub(crate) fn design(
     }
     design.sharding = match given.take("sharding") {
         Some(policy) => sharding(&policy)?,
-        None if design.profile != Profile::V09 => ShardingPolicy::None,
+        None if !design.profile.is_current() => ShardingPolicy::None,
         None => ShardingPolicy::for_address(address),
     };
     let purpose = |word: &str| match word {

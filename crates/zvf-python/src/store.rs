@@ -145,10 +145,11 @@ pub(crate) fn migrate_options(given: &mut Keywords<'_>) -> PyResult<MigrateOptio
     let mut options = MigrateOptions::default();
     let profile = |word: &str| match word {
         "0.9" => Some(Profile::V09),
+        "0.10" => Some(Profile::V10),
         "0.8" => Some(Profile::V08),
         _ => None,
     };
-    if let Some(profile) = given.word("profile", profile, "0.9 or 0.8")? {
+    if let Some(profile) = given.word("profile", profile, "0.9, 0.10 or 0.8")? {
         options = MigrateOptions::new(profile);
     }
     if let Some(compression) = given.word(

@@ -39,7 +39,7 @@ pub(crate) use rows::{TableKeys, write as write_table};
 use crate::{
     commit::{commit_or_abort, unfinished},
     stale::{coarser_levels, mark_stale},
-    writer::{encode::group_bytes, or_changed},
+    writer::{encode::root_bytes, or_changed},
 };
 
 /// Maximum number of files of an attribute.
@@ -252,10 +252,12 @@ async fn begin(store: &Store) -> Result<Transaction, Failure> {
     let dataset = base::open(store.without_node_copy()).await?;
     let profile = dataset.layout().profile();
     let declared = dataset.root().version.and_then(Generation::of_version);
-    if profile != "0.9" || declared != Some(Generation::V0_9) {
-        let profile = match profile {
-            "0.9" => "an unknown version",
-            older => older,
+    let is_current = dataset.layout().generation.is_current();
+    if !is_current || declared != Some(dataset.layout().generation) {
+        let profile = if is_current {
+            "an unknown version"
+        } else {
+            profile
         };
         let address = store.to_string();
         return Err(Failure::State(StateError::Unchangeable {
@@ -387,12 +389,12 @@ async fn root(
     let coarser = coarser_levels(dataset.store(), LevelId::FULL).await?;
     let mut root = touched_root(transaction)?;
     mark_stale(&mut root, &coarser, chunks.iter().cloned());
-    Ok(group_bytes(root))
+    Ok(root_bytes(root, dataset.layout().generation))
 }
 
 /// Returns the root after a change that makes no level stale.
-fn unchanged_levels(transaction: &mut Transaction) -> Result<Bytes, Failure> {
-    Ok(group_bytes(touched_root(transaction)?))
+fn unchanged_levels(dataset: &Dataset, transaction: &mut Transaction) -> Result<Bytes, Failure> {
+    Ok(root_bytes(touched_root(transaction)?, dataset.layout().generation))
 }
 
 /// Returns the attributes of the root. The transaction conflicts with every change of the vertices.

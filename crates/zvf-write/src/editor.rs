@@ -38,7 +38,7 @@ use crate::{
     },
 };
 
-/// Changes a store of generation 0.9. Each method is one transaction: readers see the whole change
+/// Changes a store of generation 0.9 or 0.10. Each method is one transaction: readers see the whole change
 /// or nothing of it, also if the process dies.
 ///
 /// Several editors may write at once. A change is computed again if others committed in between,
@@ -163,11 +163,13 @@ impl Editor {
             // Structure alone does not prove the generation: a newer version may have the same
             // layout.
             let declared = dataset.root().version;
-            let current = declared.and_then(Generation::of_version) == Some(Generation::V0_9);
-            if profile != "0.9" || !current {
-                let profile = match profile {
-                    "0.9" => "an unknown version",
-                    older => older,
+            let declared = declared.and_then(Generation::of_version);
+            let is_current = dataset.layout().generation.is_current();
+            if !is_current || declared != Some(dataset.layout().generation) {
+                let profile = if is_current {
+                    "an unknown version"
+                } else {
+                    profile
                 };
                 return Err(Failure::State(StateError::Unchangeable {
                     address,
@@ -495,7 +497,8 @@ impl Editor {
         let reads = RecordedReads::new(CellReader::new(store.clone()));
         let (level, before, mut image) = OpenLevel::open(&reads, &self.address, &root).await?;
         let change = make(&image)?;
-        let writer = CellWriter::new(StagedTransaction::new(&mut *transaction))
+        let generation = level.generation();
+        let writer = CellWriter::new(StagedTransaction::new(&mut *transaction), generation)
             .with_progress(self.progress.clone());
         level.load(&mut image, &change, &writer).await?;
         let edits = image.apply(&change)?;
@@ -526,7 +529,9 @@ impl Editor {
             bytes: 0,
             unfinished: None,
         };
-        let (objects, gone) = self.objects(reads.reader(), &before, &edits).await?;
+        let (objects, gone) = self
+            .objects(reads.reader(), generation, &before, &edits)
+            .await?;
         if change.compact && objects.is_empty() && gone.is_empty() {
             return Ok((None, changed));
         }
@@ -558,7 +563,7 @@ impl Editor {
             let coarser = coarser_levels(&store, LevelId::FULL).await?;
             mark_stale(&mut root, &coarser, stale.into_iter().map(ChunkCoord::new));
         }
-        let root = encode::group_bytes(root);
+        let root = encode::root_bytes(root, generation);
         Ok((Some(root), changed))
     }
 
@@ -566,6 +571,7 @@ impl Editor {
     async fn objects(
         &self,
         reader: &CellReader,
+        generation: Generation,
         before: &BTreeMap<Key, Node>,
         edits: &Edits,
     ) -> Result<(Vec<(Key, Bytes)>, Vec<Key>), Failure> {
@@ -575,10 +581,10 @@ impl Editor {
                 outputs.push(Output::node(key.clone(), node.clone()));
             }
         }
-        let arrays = arrays_of(&edits.nodes)?;
+        let arrays = arrays_of(generation, &edits.nodes)?;
         // An array without cells may have got another origin, on which the keys of its former cells do
         // not depend.
-        let former = arrays_of(before)?;
+        let former = arrays_of(generation, before)?;
         let mut gone = Vec::new();
         let mut shards: BTreeMap<Key, Vec<ChangedCell>> = BTreeMap::new();
         for ((node, chunk), payload) in &edits.cells {
@@ -661,11 +667,11 @@ impl Editor {
 }
 
 /// Returns the arrays among nodes.
-fn arrays_of(nodes: &BTreeMap<Key, Node>) -> Result<Arrays, Failure> {
+fn arrays_of(generation: Generation, nodes: &BTreeMap<Key, Node>) -> Result<Arrays, Failure> {
     let nodes = nodes
         .iter()
         .map(|(key, node)| Output::node(key.clone(), node.clone()));
-    Arrays::of(&nodes.collect::<Vec<_>>())
+    Arrays::of(generation, &nodes.collect::<Vec<_>>())
 }
 
 /// Takes the stored objects out of the groups of added geometry, and returns them by group. Without

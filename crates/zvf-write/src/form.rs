@@ -11,10 +11,11 @@ use zvf_model::{
 
 /// Returns the form of the cells of a store, for new cells.
 pub async fn form(dataset: &Dataset) -> Result<MigrationTarget, Failure> {
-    let profile = match (dataset.layout().profile(), dataset.detection().generation) {
-        ("0.9", _) => Profile::V09,
-        (_, Generation::V0_8_0) => Profile::V08,
-        _ => {
+    let layout = dataset.layout();
+    let profile = match Profile::of_layout(layout).filter(|profile| profile.is_current()) {
+        Some(profile) => profile,
+        None if layout.generation == Generation::V0_8_0 => Profile::V08,
+        None => {
             return Err(Failure::NoPyramid {
                 why: "its generation is too old; convert it to 0.9 with `zvf migrate` first",
             });

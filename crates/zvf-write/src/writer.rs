@@ -260,7 +260,8 @@ fn create_in<'a>(
         if options.seal {
             creation.write_seal();
         }
-        let writer = CellWriter::new(&creation).with_progress(options.progress.clone());
+        let writer =
+            CellWriter::new(&creation, plan.generation()).with_progress(options.progress.clone());
         let made = write_plan(&writer, &plan).await;
         commit_or_delete(store, creation, made.map(|written| (root(&plan), written))).await
     })
@@ -269,7 +270,7 @@ fn create_in<'a>(
 /// Returns whether the root gets a copy of the nodes. Before 0.9 every chunk is a node, and a copy
 /// would be too large.
 pub fn copies_nodes(profile: Profile, node_copy: bool) -> bool {
-    profile == Profile::V09 && node_copy
+    profile.is_current() && node_copy
 }
 
 /// Commits a creation, or deletes it after an error.
@@ -304,7 +305,7 @@ async fn replace(
 ) -> Result<WriteReport, Failure> {
     let copies = copies_nodes(plan.profile(), options.node_copy);
     let (staged, before) = begin_replace(store, copies, options.seal).await?;
-    let writer = CellWriter::new(staged).with_progress(options.progress.clone());
+    let writer = CellWriter::new(staged, plan.generation()).with_progress(options.progress.clone());
     let written = write_plan(&writer, plan).await;
     let made = written.map(|written| (root(plan), written));
     finish_replace(writer.into_destination(), before, made).await
@@ -409,7 +410,7 @@ async fn write_plan<D: Destination>(
         let plan = Arc::clone(plan);
         run(move || {
             let outputs = plan.rest()?;
-            let arrays = Arrays::of(&outputs)?;
+            let arrays = Arrays::of(plan.generation(), &outputs)?;
             let objects = encoded_on_all_cores(&arrays, outputs)?;
             Ok((arrays, objects))
         })
@@ -454,7 +455,7 @@ pub async fn run<T: Send + 'static>(
 
 /// Encodes the root of a plan.
 fn root(plan: &WritePlan) -> Bytes {
-    encode::group_bytes(plan.root())
+    encode::root_bytes(plan.root(), plan.generation())
 }
 
 #[cfg(test)]

@@ -6,7 +6,14 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use zvf_build::Output;
 use zvf_dataset::{Error, Failure, Location, StateError, nodes};
-use zvf_model::{fetch::BoxFuture, key::Key, level::LevelId, node_copy::MEMBER, zarr::Node};
+use zvf_model::{
+    fetch::BoxFuture,
+    generation::Generation,
+    key::Key,
+    level::LevelId,
+    node_copy::MEMBER,
+    zarr::{self, Node},
+};
 use zvf_store::{
     CellRead, CellReader, CommitError, CommitReport, OpenOptions, Read, Store, Transaction,
 };
@@ -19,7 +26,7 @@ use zvf_write::{
     stale::{coarser_levels, mark_all_stale},
     writer::{
         MAX_FILES,
-        cell_writer::{CellWriter, StagedTransaction},
+        cell_writer::{Destination, StagedTransaction},
         encode::{Arrays, encoded},
     },
 };
@@ -291,7 +298,7 @@ async fn stage(
         for change in changes {
             set(&mut json, change);
         }
-        objects.push((file, text(&json)));
+        objects.push((file, text(node, json)));
     }
     for (array, cells) in cells {
         objects.extend(rewritten(store, array, cells).await?);
@@ -307,8 +314,8 @@ async fn stage(
         transaction.touch(key.as_str());
     }
     let staged = StagedTransaction::new(transaction);
-    CellWriter::new(staged).put(objects).await?;
-    Ok(text(&root))
+    staged.put(objects).await?;
+    Ok(text(&Key::root(), root))
 }
 
 /// Rebuilds the copy of the nodes from the stored nodes.
@@ -328,11 +335,13 @@ async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), 
     Ok(())
 }
 
+/// Parses the `zarr.json` of a node, which may not be a valid node, with the names of 0.9.
 fn document(node: &Key, bytes: &[u8]) -> Result<Value, Failure> {
-    serde_json::from_slice(bytes).map_err(|source| Failure::Json {
+    let json = serde_json::from_slice(bytes).map_err(|source| Failure::Json {
         key: node.clone(),
         source,
-    })
+    })?;
+    Ok(zarr::with_common_names(node, json)?)
 }
 
 /// Sets or removes one attribute.
@@ -378,10 +387,11 @@ fn set(node: &mut Value, (path, value): Change<'_>) {
     }
 }
 
-/// Encodes a document as indented JSON, as other writers do.
-fn text(json: &Value) -> Bytes {
+/// Encodes the `zarr.json` of a node as indented JSON, as other writers do.
+fn text(node: &Key, json: Value) -> Bytes {
+    let json = zarr::with_stored_names(node, json);
     // Serialization cannot fail: keys of a `Value` are strings.
-    Bytes::from(serde_json::to_vec_pretty(json).unwrap_or_default())
+    Bytes::from(serde_json::to_vec_pretty(&json).unwrap_or_default())
 }
 
 /// Encodes cells, with the other cells of their shards.
@@ -399,7 +409,9 @@ async fn rewritten(
         let node = array.clone();
         return Err(Failure::NoCells { node });
     };
-    let arrays = Arrays::of(&[Output::node(array.clone(), metadata.clone())])?;
+    let node = Output::node(array.clone(), metadata.clone());
+    // Only cells are encoded, which are the same in all generations.
+    let arrays = Arrays::of(Generation::V0_9, &[node])?;
     let source = arrays.get(array)?;
     let reader = CellReader::new(store.clone());
     let mut others: Vec<(Vec<u64>, Bytes)> = Vec::new();

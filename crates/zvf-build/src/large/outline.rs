@@ -21,7 +21,7 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::VertexLayout,
 };
-use zvf_model::column::NumericColumn;
+use zvf_model::{column::NumericColumn, generation::Generation};
 
 /// Decisions shared by all partitions of a store.
 #[derive(Clone, Debug)]
@@ -69,6 +69,11 @@ pub(crate) struct Field {
 }
 
 impl Outline {
+    /// Returns the generation of the store.
+    pub fn generation(&self) -> Generation {
+        self.design.profile.layout().generation
+    }
+
     /// Creates a plan from these decisions.
     pub(crate) fn plan(&self, found: PlanContents) -> WritePlan {
         WritePlan {

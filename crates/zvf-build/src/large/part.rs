@@ -10,7 +10,6 @@ use zvf_format::{
 
 use crate::{
     GeometryKind,
-    design::Profile,
     error::BuildError,
     fragment_column::owner_column,
     geometry::{Geometry, VertexOwners},
@@ -218,7 +217,7 @@ impl Outline {
         Ok(match (fragments, trees) {
             (FragmentKind::Bins, _) => Grouping::Bins {
                 count: self.space.bin_count()?,
-                empty: self.design.profile == Profile::V09,
+                empty: self.design.profile.is_current(),
             },
             (FragmentKind::Objects, None) => Grouping::Owners { objects, rows },
             (FragmentKind::Objects, Some(trees)) => Grouping::Trees {
@@ -254,7 +253,7 @@ impl Outline {
             .fields
             .iter()
             .zip(&piece.fields)
-            .map(|(field, bytes)| field.column(bytes, self.design.profile == Profile::V09))
+            .map(|(field, bytes)| field.column(bytes, self.design.profile.is_current()))
             .collect::<Result<_, _>>()?;
         let mut offsets = vec![0u64];
         for rows in &piece.run_rows {
@@ -348,7 +347,7 @@ impl Outline {
 impl Outline {
     /// Returns a column without rows, for its node.
     pub(super) fn empty_column(&self, field: &Field) -> Result<StoredColumn, BuildError> {
-        let column = field.column(&[], self.design.profile == Profile::V09)?;
+        let column = field.column(&[], self.design.profile.is_current())?;
         Ok(column.with_channel_names(&self.design.attribute_specs, Scope::Vertex))
     }
 }
@@ -360,7 +359,7 @@ impl Outline {
         layout: &VertexLayout,
         ids: &[i64],
     ) -> Result<Vec<StoredColumn>, BuildError> {
-        let is_current = self.design.profile == Profile::V09;
+        let is_current = self.design.profile.is_current();
         let owners = self.design.fragment_owners;
         let column = owners.then(|| owner_column(layout, ids, is_current));
         column.into_iter().collect()
@@ -379,7 +378,7 @@ impl Outline {
                 numbers.bytes.extend_from_slice(&record[start..end]);
             }
             start = end;
-            let is_current = self.design.profile == Profile::V09;
+            let is_current = self.design.profile.is_current();
             let column = Column::new(&field.name, numbers);
             let column = StoredColumn::of(column, CellAttributeRole::Link, is_current)?;
             columns.push(column.with_channel_names(&self.design.attribute_specs, Scope::Link));

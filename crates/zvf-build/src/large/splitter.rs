@@ -7,7 +7,7 @@ use zvf_format::links::LinkWidth;
 
 use crate::{
     GeometryKind, bounds,
-    design::{ManifestForm, OutOfBounds, Profile},
+    design::{ManifestForm, OutOfBounds},
     error::BuildError,
     geometry::{Geometry, GeometryBuilder, LinkEnds, LinkNumbering, VertexOwners},
     large::linked_rows::{LinkedRows, Runs},
@@ -27,6 +27,7 @@ use crate::{
 };
 use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
+    generation::Generation,
     scope::Scope,
 };
 
@@ -86,6 +87,11 @@ pub struct Partitioner {
 }
 
 impl Partitioner {
+    /// Returns the generation of the store.
+    pub fn generation(&self) -> Generation {
+        self.outline.generation()
+    }
+
     /// Creates a partitioner for `parts` partitions.
     pub fn new(outline: Outline, parts: usize) -> Self {
         let words = vec![HashMap::new(); outline.fields.len()];
@@ -626,7 +632,7 @@ impl Partitioner {
     /// not ascend, the tables describe objects, or the profile has the object index in one cell.
     pub fn needs_paths(&self, tables: &Geometry) -> bool {
         let design = &self.outline.design;
-        let is_plain = design.profile == Profile::V09
+        let is_plain = design.profile.is_current()
             && design.object_index == ManifestForm::Manifests
             && tables.objects().is_none()
             && tables.columns(Scope::Object).is_empty()

@@ -4,7 +4,7 @@ use zvf_model::{
     layout::{GroupRole, LEVEL_PARTS},
     level::{LevelId, LevelMetadataChange},
     metadata::Attributes,
-    root::{RootChange, SHARED_FRAGMENTS},
+    root::{MultiscaleDataset, RootChange, SHARED_FRAGMENTS},
 };
 
 use super::MigrationTarget;
@@ -14,8 +14,8 @@ use super::MigrationTarget;
 pub struct RootFacts {
     /// Name of the collection, if the source has none.
     pub name: String,
-    /// Levels.
-    pub levels: Vec<u32>,
+    /// Levels and their bins.
+    pub levels: Vec<MultiscaleDataset>,
     /// `true` if several objects share a fragment.
     pub shares_fragments: bool,
 }
@@ -33,6 +33,8 @@ pub struct LevelFacts {
     pub shares_fragments: bool,
     /// Number of objects of the parent level, if it has objects.
     pub inherited_objects: Option<u64>,
+    /// Bins of the level.
+    pub bins: Option<MultiscaleDataset>,
 }
 
 /// Capability of the generations before 0.9 that keep links between chunks apart.
@@ -51,8 +53,11 @@ impl MigrationTarget {
         if facts.shares_fragments {
             root.use_capability(SHARED_FRAGMENTS);
         }
+        for level in &facts.levels {
+            root.add_bins(level);
+        }
         if self.is_current() {
-            let levels = facts.levels.iter().copied().map(LevelId::new);
+            let levels = facts.levels.iter().map(|dataset| dataset.level);
             root.add_collection(&facts.name, levels.collect());
         }
         attributes
@@ -72,6 +77,9 @@ impl MigrationTarget {
                 wrong.push("a count of vertices that differed from the rows");
             }
             change.set_level(level);
+            if let Some(bins) = &facts.bins {
+                change.set_bins(self.generation(), bins);
+            }
             if let Some(objects) = facts.inherited_objects {
                 change.replace_inherited_objects(objects);
             }

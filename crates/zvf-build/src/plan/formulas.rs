@@ -11,8 +11,7 @@ use zvf_model::{
 
 use super::WritePlan;
 use crate::{
-    design::Profile, error::BuildError, metadata::Encoding, objects::distinct_members,
-    output::Output, tables,
+    error::BuildError, metadata::Encoding, objects::distinct_members, output::Output, tables,
 };
 
 /// Writes the parametric objects of a store.
@@ -65,7 +64,7 @@ pub(crate) fn write(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), B
         named.to_attributes(),
         grouped.to_attributes(),
     ];
-    if plan.design.profile == Profile::V09 {
+    if plan.design.profile.is_current() {
         let [objects_key, names_key, groups_key] = parts.map(|part| layout.root_values(&part));
         let [objects, named, grouped] = described;
         let values = tables::EncodedRows::floats(width, &rows);

@@ -285,6 +285,6 @@ pub(super) fn level(plan: &WritePlan) -> LevelMetadata {
     }
     also(plan.design.has_links_inside(), GroupRole::Links.name());
     also(plan.objects.is_some(), OBJECT_INDEX);
-    let current = plan.design.profile == crate::Profile::V09;
+    let current = plan.design.profile.is_current();
     metadata::level(plan.vertices, &present, current)
 }

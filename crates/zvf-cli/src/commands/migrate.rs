@@ -19,9 +19,9 @@ pub use output::MigrateOutput;
 pub(crate) use output::notes;
 
 /// Profiles to which stores can be migrated.
-const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
+const PROFILES: [Profile; 3] = [Profile::V09, Profile::V10, Profile::V08];
 
-/// Rewrite a store of 0.6 to 0.9 as a store of 0.9 or 0.8
+/// Rewrite a store of 0.6 to 0.10 as a store of 0.9, 0.10 (preview) or 0.8
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The old store stays unchanged. Cells keep their bytes if both generations encode them equally. Known defects of
@@ -29,7 +29,8 @@ old writers are repaired, and data that the new store cannot hold is listed.
 
 Examples:
   zvf migrate old.zv new.zv
-  zvf migrate new.zv older.zv --profile 0.8"
+  zvf migrate new.zv older.zv --profile 0.8
+  zvf migrate new.zv new.zv --profile 0.10 --overwrite"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct MigrateArgs {
@@ -40,6 +41,8 @@ pub struct MigrateArgs {
     #[arg(value_name = "OUT")]
     out: String,
     /// Format generation of the new store.
+    ///
+    /// 0.10 is a preview: no other program reads it yet, and details may change.
     #[arg(long, default_value = Profile::default().name(),
         value_parser = named(PROFILES, Profile::name))]
     profile: Profile,

@@ -322,7 +322,7 @@ fn only_existing_stores_of_0_9_are_edited() {
     ];
     bench.says(&[&line[..], &["--profile", "0.8"]].concat());
     let said = bench.refused(&["compact", "@b.zv"]);
-    let expected = "error: /b.zv is a store of 0.8, and only stores of 0.9 can be changed; \
+    let expected = "error: /b.zv is a store of 0.8, and only stores of 0.9 and 0.10 can be changed; \
         convert it with zvf migrate\n";
     assert_eq!(said, expected);
 }

@@ -10,7 +10,6 @@ use zvf_model::{
     array::CellAttribute,
     column::{Column, ColumnValues},
     fetch::FetchProblem,
-    generation::Generation,
     key::Key,
     layout::ArrayRole,
     level::LevelId,
@@ -190,7 +189,7 @@ impl Dataset {
                     _ if is_declared => declared.declared_columns(),
                     Some([_, columns]) => Some(*columns),
                     // Since 0.9 writers declare the shape of every row.
-                    _ if self.detection().generation == Generation::V0_9 => Some(1),
+                    _ if self.detection().generation.is_current() => Some(1),
                     _ => None,
                 };
                 declared.dtype.kind().name().clone_into(&mut info.data_type);

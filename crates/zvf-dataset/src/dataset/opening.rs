@@ -146,11 +146,11 @@ pub async fn below(source: impl NodeSource, address: &str, node: &Node) -> Resul
     ids.sort_unstable();
     let first = ids.first().copied();
     let mut nodes_of_level = None;
-    if proposed == Some(Generation::V0_9)
+    if proposed.is_some_and(Generation::is_current)
         && let Some(first) = first
     {
         let found = LevelNodes::at(source, first).await?;
-        if found.is_of_0_9() {
+        if found.is_current() {
             let evidence = Evidence {
                 vertices: found.vertices.as_ref().map(NodeForm::of),
                 ..claim.clone()
@@ -171,13 +171,13 @@ pub async fn below(source: impl NodeSource, address: &str, node: &Node) -> Resul
         None => LevelNodes::at(source, first).await?,
     };
     let address = address.to_owned();
-    let is_0_9 = proposed == Some(Generation::V0_9);
+    let is_current = proposed.is_some_and(Generation::is_current);
     match (&nodes_of_level.node, &nodes_of_level.vertices) {
         // All chunks are in one array, so that no child has to be found by listing.
         (_, Some(Node::Array(_))) => {}
         // Writers before 0.9 never leave out the group.
-        (Some(_), None) if is_0_9 => {}
-        (None, None) if is_0_9 => {
+        (Some(_), None) if is_current => {}
+        (None, None) if is_current => {
             let level = nodes_of_level.level;
             return Err(Failure::State(StateError::AbsentLevel { address, level }));
         }
@@ -220,9 +220,9 @@ impl LevelNodes {
         })
     }
 
-    /// Returns whether the nodes confirm a declared version of 0.9. Native shards of 0.8.1 look
+    /// Returns whether the nodes confirm a declared version of 0.9 or later. Native shards of 0.8.1 look
     /// alike; where they differ, reading fails later with an error.
-    fn is_of_0_9(&self) -> bool {
+    fn is_current(&self) -> bool {
         let vertices = self.vertices.as_ref().and_then(Node::as_array);
         let strings =
             vertices.is_some_and(|array| matches!(array.data_type, DataType::VariableBytes));

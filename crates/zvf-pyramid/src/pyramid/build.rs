@@ -154,13 +154,15 @@ impl<'a> Build<'a> {
             links,
             up,
             down,
-            opened: OpenArrays::default(),
+            opened: OpenArrays::new(source.dataset.layout().generation),
         };
         let progress = options.progress.clone();
         let progress = progress.map(|progress| -> Progress {
             Arc::new(move |done, total| progress(target, done, total))
         });
-        let writer = CellWriter::new(StagedTransaction::new(transaction)).with_progress(progress);
+        let generation = source.dataset.layout().generation;
+        let staged = StagedTransaction::new(transaction);
+        let writer = CellWriter::new(staged, generation).with_progress(progress);
         Ok(Self {
             source,
             options,

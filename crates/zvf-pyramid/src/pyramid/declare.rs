@@ -5,10 +5,13 @@ use zvf_model::{
     key::Key,
     level::{self, ADDITIVE_LEVELS, LevelId, LevelMetadataChange, Refinement},
     root::RootChange,
-    zarr::Node,
+    zarr::{GroupNode, Node},
 };
 use zvf_store::Store;
-use zvf_write::{commit::commit_or_abort, writer::encode::group_bytes};
+use zvf_write::{
+    commit::commit_or_abort,
+    writer::encode::{bytes_of, root_bytes},
+};
 
 use super::{pending::PENDING_LEVELS, refresh::attributes};
 
@@ -20,6 +23,7 @@ use super::{pending::PENDING_LEVELS, refresh::attributes};
 pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
     let mut transaction = store.begin().await?;
     let dataset = base::open(store.clone()).await?;
+    let generation = dataset.layout().generation;
     let mut changed = Vec::new();
     for number in 1..=count {
         let level = LevelId::new(number);
@@ -35,15 +39,15 @@ pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
         }
         if after != before {
             let key = nodes::child(&Key::root(), &level.to_string())?;
-            changed.push((nodes::metadata(&key)?, after));
+            changed.push((key, after));
         }
     }
     if changed.is_empty() {
         return Ok(transaction.abort().await?);
     }
     for (key, attributes) in changed {
-        let node = group_bytes(attributes);
-        transaction.put(key, node).await?;
+        let node = bytes_of(&key, GroupNode::new(attributes), generation);
+        transaction.put(nodes::metadata(&key)?, node).await?;
     }
     transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;
@@ -54,7 +58,7 @@ pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
         change.require_capability(ADDITIVE_LEVELS);
     }
     root.remove(PENDING_LEVELS);
-    let root = group_bytes(root);
+    let root = root_bytes(root, generation);
     commit_or_abort(transaction, &root).await?;
     Ok(())
 }

@@ -21,6 +21,7 @@ use zvf_catalog::CellLinks;
 use zvf_dataset::{Failure, nodes::place};
 use zvf_format::path::Delta;
 use zvf_model::{
+    generation::Generation,
     grid::ChunkCoord,
     key::Key,
     layout::{ArrayRole, GroupRole, LevelKeys, VERTICES},
@@ -67,13 +68,15 @@ pub(super) struct Shared {
 
 /// The opened arrays of written cells, by path. Opening an array takes longer than encoding most
 /// cells.
-#[derive(Default)]
-pub(super) struct OpenArrays(Mutex<Arc<Arrays>>);
+pub(super) struct OpenArrays {
+    generation: Generation,
+    arrays: Mutex<Arc<Arrays>>,
+}
 
 /// Clones start empty, because a clone is used for other levels.
 impl Clone for OpenArrays {
     fn clone(&self) -> Self {
-        Self::default()
+        Self::new(self.generation)
     }
 }
 
@@ -153,15 +156,24 @@ impl NewCell {
 }
 
 impl OpenArrays {
-    fn arrays(&self) -> Arc<Arrays> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Returns no arrays, for a store of this generation.
+    pub(super) fn new(generation: Generation) -> Self {
+        Self {
+            generation,
+            arrays: Mutex::new(Arc::new(Arrays::new(generation))),
+        }
     }
 
-    /// Adds arrays, and returns all of them.
-    fn with(&self, others: Arrays) -> Arc<Arrays> {
-        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn arrays(&self) -> Arc<Arrays> {
+        Arc::clone(&self.arrays.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds the arrays among nodes, and returns all of them.
+    fn with(&self, nodes: &[Output]) -> Result<Arc<Arrays>, Failure> {
+        let others = Arrays::of(self.generation, nodes)?;
+        let mut own = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::make_mut(&mut own).extend(others);
-        Arc::clone(&own)
+        Ok(Arc::clone(&own))
     }
 }
 
@@ -353,7 +365,7 @@ impl Shared {
                 let node = form
                     .part(path, extent, arity, &[], &none, none.clone())
                     .ok_or_else(|| outside_grid(path))?;
-                arrays = self.opened.with(Arrays::of(&[node])?);
+                arrays = self.opened.with(std::slice::from_ref(&node))?;
             }
             let chunk = &cell.put.chunk;
             let made = form

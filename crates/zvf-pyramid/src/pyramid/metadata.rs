@@ -3,7 +3,7 @@
 use zvf_model::{
     grid::ChunkShape,
     layout::{GroupRole, OBJECT_INDEX, VERTICES},
-    level::{LevelMetadata, RECIPE},
+    level::{LevelMetadata, LevelMetadataChange, RECIPE},
     metadata::Attributes,
     root::{
         CrossLevel, CrossLevelDepth, MULTISCALE_LINKS, MultiscaleDataset, PRESERVED_OBJECT_IDS,
@@ -74,7 +74,12 @@ impl Build<'_> {
         let recipe = stats::describe(self);
         level.other.insert(RECIPE.to_owned(), recipe);
         level.set_additive(self.design.additive);
-        level.to_attributes()
+        let mut attributes = level.to_attributes();
+        if let Some(mut change) = LevelMetadataChange::of_existing(&mut attributes) {
+            let generation = source.dataset.layout().generation;
+            change.set_bins(generation, &self.dataset());
+        }
+        attributes
     }
 
     /// Returns the share of all objects that the level keeps.
@@ -108,10 +113,14 @@ impl Build<'_> {
             change.use_capability(MULTISCALE_LINKS);
         }
         change.set_cross_level(depth, storage.as_str());
-        let (bin, base) = (self.bin_of(), self.base_bin());
-        change.put_dataset(&MultiscaleDataset::of_bins(self.target, &bin, &base));
+        change.put_dataset(&self.dataset());
         change.put_in_collection(self.target);
         root
+    }
+
+    /// Returns the entry of the level in the root.
+    fn dataset(&self) -> MultiscaleDataset {
+        MultiscaleDataset::of_bins(self.target, &self.bin_of(), &self.base_bin())
     }
 
     fn bin_of(&self) -> Vec<f64> {

@@ -71,7 +71,7 @@ impl Build<'_> {
             sorted: ids.is_sorted(),
         };
         let mut outputs = form.object_index(level, &Attributes::new(), arity, counts)?;
-        let arrays = Arrays::of(&outputs)?;
+        let arrays = Arrays::of(self.source.dataset.layout().generation, &outputs)?;
         outputs.extend(form.ids(level, &ids)?);
         let shared = Arc::clone(&self.shared);
         let made = run(move || {

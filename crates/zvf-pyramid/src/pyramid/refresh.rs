@@ -23,7 +23,7 @@ use zvf_model::{
     zarr::Node,
 };
 use zvf_store::Store;
-use zvf_write::writer::{begin_on, encode::group_bytes, or_changed};
+use zvf_write::writer::{begin_on, encode::root_bytes, or_changed};
 
 use super::{
     LevelDesign, LevelReport, PyramidLevels, PyramidOptions, PyramidReport,
@@ -429,5 +429,5 @@ async fn stage(
     let mut levels = StaleLevels::parse(&root);
     levels.rebuilt(target, next.map(|_| stale));
     levels.write(&mut root);
-    Ok(Some(group_bytes(root)))
+    Ok(Some(root_bytes(root, dataset.layout().generation)))
 }

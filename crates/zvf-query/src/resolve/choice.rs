@@ -210,16 +210,21 @@ impl Session<'_> {
         match &query.level {
             LevelChoice::Number(id) => Ok(*id),
             LevelChoice::Scale(max) => {
-                let fits = |dataset: &&&zvf_model::root::MultiscaleDataset| {
-                    let scale = dataset.scale.as_deref().unwrap_or_default();
-                    scale.iter().all(|scale| scale <= max)
-                };
-                let coarsest = datasets
-                    .iter()
-                    .rev()
-                    .find(fits)
-                    .map(|dataset| dataset.level);
-                coarsest.ok_or(QueryError::NoScale)
+                let root = self.catalog.root;
+                for dataset in datasets.into_iter().rev() {
+                    // Levels that the root only names declare their bins.
+                    let scale = match &dataset.scale {
+                        Some(scale) => Some(scale.clone()),
+                        None => {
+                            let level = self.catalog.level(dataset.level).await?;
+                            level.metadata.dataset(root).scale
+                        }
+                    };
+                    if scale.iter().flatten().all(|scale| scale <= max) {
+                        return Ok(dataset.level);
+                    }
+                }
+                Err(QueryError::NoScale)
             }
             LevelChoice::Vertices(max) => {
                 let mut last = LevelId::FULL;

@@ -376,7 +376,7 @@ impl<'a> ObjectTarget<'a> {
         let old = OldRows::Dropped;
         let staged = object_table::stage(self.dataset, transaction, &ids, &rows, old);
         written.bytes = staged.await?;
-        Ok((unchanged_levels(transaction)?, written))
+        Ok((unchanged_levels(self.dataset, transaction)?, written))
     }
 }
 

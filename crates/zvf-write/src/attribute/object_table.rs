@@ -79,7 +79,8 @@ pub(super) async fn stage(
     for location in replaced {
         location.delete_replaced(transaction).await?;
     }
-    let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));
+    let generation = dataset.layout().generation;
+    let writer = CellWriter::new(StagedTransaction::new(&mut *transaction), generation);
     writer.write(outputs).await?;
     Ok(writer.take_report().bytes)
 }

@@ -102,7 +102,7 @@ pub(crate) async fn write(
                     bytes: bytes.await?,
                     ..AttributeReport::default()
                 };
-                Ok((unchanged_levels(&mut transaction)?, written))
+                Ok((unchanged_levels(&dataset, &mut transaction)?, written))
             }
         }
     };

@@ -123,7 +123,9 @@ pub async fn run_parts(
             None => {
                 let target = VertexTarget::open(&dataset, &task.spec, Map::new()).await?;
                 let range = share(target.len(), *part, task.parts);
-                let writer = CellWriter::new(StagedTransaction::new(&mut transaction));
+                let generation = dataset.layout().generation;
+                let staged = StagedTransaction::new(&mut transaction);
+                let writer = CellWriter::new(staged, generation);
                 let values = Values::Positions(Arc::clone(values));
                 let mut written = target.write_cells(&writer, range, &values).await?;
                 written.bytes = writer.take_report().bytes;

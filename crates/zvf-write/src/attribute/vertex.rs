@@ -95,7 +95,7 @@ impl<'a> VertexTarget<'a> {
         let counted = counted(dataset, scope, vertices).await?;
         let chunks = counted.chunks();
         let nodes = nodes_of(dataset, &location.key, spec, scope, chunks, attributes).await?;
-        let arrays = Arrays::of(&nodes)?;
+        let arrays = Arrays::of(dataset.layout().generation, &nodes)?;
         let array = arrays.get(&location.key)?;
         let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
         for chunk in chunks {
@@ -140,7 +140,8 @@ impl<'a> VertexTarget<'a> {
         values: &Values,
     ) -> Result<AttributeReport, Failure> {
         self.location.delete_replaced(transaction).await?;
-        let writer = CellWriter::new(StagedTransaction::new(transaction))
+        let generation = self.dataset.layout().generation;
+        let writer = CellWriter::new(StagedTransaction::new(transaction), generation)
             .with_progress(self.spec.progress.clone());
         let mut written = self
             .write_cells(&writer, 0..self.objects.len(), values)
@@ -152,7 +153,8 @@ impl<'a> VertexTarget<'a> {
 
     /// Stages the nodes, after the cells of all tasks. Returns the number of bytes.
     pub(super) async fn stage_nodes(&self, transaction: &mut Transaction) -> Result<u64, Failure> {
-        let writer = CellWriter::new(StagedTransaction::new(transaction));
+        let generation = self.dataset.layout().generation;
+        let writer = CellWriter::new(StagedTransaction::new(transaction), generation);
         writer.write(self.nodes.clone()).await?;
         Ok(writer.take_report().bytes)
     }

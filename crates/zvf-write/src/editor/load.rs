@@ -15,6 +15,7 @@ use zvf_dataset::{
 };
 use zvf_model::{
     fetch::Port,
+    generation::Generation,
     grid::ChunkCoord,
     key::Key,
     layout::{GroupRole, LevelKeys},
@@ -65,6 +66,11 @@ impl<'a> OpenLevel<'a> {
             cells,
         };
         Ok((level, nodes, image))
+    }
+
+    /// Returns the generation of the store.
+    pub(super) fn generation(&self) -> Generation {
+        self.opened.detection.layout.generation
     }
 
     /// Loads the cells that a change needs into the snapshot, and reports them as units of `writer`.

@@ -20,7 +20,7 @@ use futures_util::{
 };
 use zvf_build::Output;
 use zvf_dataset::{Failure, Progress};
-use zvf_model::key::Key;
+use zvf_model::{generation::Generation, key::Key};
 use zvf_store::{Creation, CreationPart, Transaction, spawn_cpu};
 
 use super::{
@@ -133,11 +133,11 @@ impl<D> fmt::Debug for CellWriter<D> {
 }
 
 impl<D: Destination> CellWriter<D> {
-    /// Creates a writer that has written nothing.
-    pub fn new(destination: D) -> Self {
+    /// Creates a writer that has written nothing, to a store of this generation.
+    pub fn new(destination: D, generation: Generation) -> Self {
         Self {
             destination,
-            arrays: Mutex::default(),
+            arrays: Mutex::new(Arc::new(Arrays::new(generation))),
             written: Mutex::default(),
             units: Mutex::default(),
             progress: None,
@@ -154,14 +154,15 @@ impl<D: Destination> CellWriter<D> {
 
     /// Registers the arrays among `nodes`, so that cells can be encoded for them.
     pub fn register(&self, nodes: &[Output]) -> Result<(), Failure> {
-        let arrays = Arrays::of(nodes)?;
+        let generation = lock(&self.arrays).generation();
+        let arrays = Arrays::of(generation, nodes)?;
         Arc::make_mut(&mut lock(&self.arrays)).extend(arrays);
         Ok(())
     }
 
     /// Removes all registered arrays.
     pub fn forget_arrays(&self) {
-        *lock(&self.arrays) = Arc::default();
+        Arc::make_mut(&mut lock(&self.arrays)).clear();
     }
 
     /// Encodes nodes and cells of registered arrays, or of arrays among the nodes, and uploads
@@ -349,7 +350,8 @@ mod tests {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let send_report = Arc::clone(&reported);
         let progress: Progress = Arc::new(move |done, all| lock(&send_report).push((done, all)));
-        let writer = CellWriter::new(Counting::default()).with_progress(Some(progress));
+        let writer =
+            CellWriter::new(Counting::default(), Generation::V0_9).with_progress(Some(progress));
         writer.expect(100);
         let ready = object(1000).unwrap();
         let run = writer.run_tasks(ready, 100, object, || writer.done(1));
@@ -374,10 +376,13 @@ mod tests {
                     _ => object(task),
                 }
             };
-            let writer = CellWriter::new(Counting {
-                failing,
-                ..Counting::default()
-            });
+            let writer = CellWriter::new(
+                Counting {
+                    failing,
+                    ..Counting::default()
+                },
+                Generation::V0_9,
+            );
             let written = writer.run_tasks(ready, 10_000, make, || ()).await;
             // The cause is returned, not the uploads that were skipped because of it.
             assert!(matches!(written, Err(Failure::NoPyramid { .. })));
@@ -389,10 +394,13 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_uploaded_after_a_failed_upload() {
-        let writer = CellWriter::new(Counting {
-            failing: Some("7"),
-            ..Counting::default()
-        });
+        let writer = CellWriter::new(
+            Counting {
+                failing: Some("7"),
+                ..Counting::default()
+            },
+            Generation::V0_9,
+        );
         writer.put(object(6).unwrap()).await.unwrap();
         writer.put(object(7).unwrap()).await.unwrap_err();
         let skipped = writer.put(object(8).unwrap()).await;

@@ -13,21 +13,33 @@ use zvf_dataset::{
     nodes::{cell_array, metadata, place},
 };
 use zvf_model::{
+    generation::Generation,
     key::Key,
     layout::{ArrayRole, GroupRole},
     level::LevelId,
     metadata::Attributes,
-    zarr::Node,
+    zarr::{GroupNode, Node},
 };
 use zvf_store::CellArray;
 
-/// Arrays by key.
-#[derive(Clone, Debug, Default)]
-pub struct Arrays(HashMap<Key, CellArray>);
+/// Arrays by key, and the generation whose form new nodes have.
+#[derive(Clone, Debug)]
+pub struct Arrays {
+    generation: Generation,
+    arrays: HashMap<Key, CellArray>,
+}
 
 impl Arrays {
-    /// Returns the arrays among nodes.
-    pub fn of(outputs: &[Output]) -> Result<Self, Failure> {
+    /// Returns no arrays, for a store of this generation.
+    pub fn new(generation: Generation) -> Self {
+        Self {
+            generation,
+            arrays: HashMap::new(),
+        }
+    }
+
+    /// Returns the arrays among nodes, for a store of this generation.
+    pub fn of(generation: Generation, outputs: &[Output]) -> Result<Self, Failure> {
         let mut arrays = HashMap::new();
         for output in outputs {
             if let Output::Node {
@@ -38,27 +50,37 @@ impl Arrays {
                 arrays.insert(key.clone(), cell_array(key, array.clone())?);
             }
         }
-        Ok(Self(arrays))
+        Ok(Self { generation, arrays })
     }
 
     /// Adds the arrays of `others`.
     pub fn extend(&mut self, others: Self) {
-        self.0.extend(others.0);
+        self.arrays.extend(others.arrays);
+    }
+
+    /// Removes all arrays.
+    pub fn clear(&mut self) {
+        self.arrays.clear();
+    }
+
+    /// Returns the generation of the store.
+    pub fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// Returns whether there is an array at `key`.
     pub fn has(&self, key: &Key) -> bool {
-        self.0.contains_key(key)
+        self.arrays.contains_key(key)
     }
 
     /// Returns the array at `key`. An array of links or of their attributes that is not among the
     /// nodes has the form of the vertices.
     pub fn get(&self, key: &Key) -> Result<CellArray, Failure> {
-        if let Some(array) = self.0.get(key) {
+        if let Some(array) = self.arrays.get(key) {
             return Ok(array.clone());
         }
         let keys = Profile::V09.keys(LevelId::FULL);
-        let vertices = self.0.get(&place(keys.node(&ArrayRole::Vertices))?);
+        let vertices = self.arrays.get(&place(keys.node(&ArrayRole::Vertices))?);
         for role in [GroupRole::Links, GroupRole::LinkAttributes] {
             let group = place(keys.group(role))?;
             if let Some(vertices) = vertices.filter(|_| key.is_below(&group)) {
@@ -90,7 +112,7 @@ pub fn encoded_on_all_cores(
 
 /// An object to encode.
 enum EncodeJob {
-    Node(Key, Node),
+    Node(Key, Bytes),
     Cell(Key, CellArray, Vec<u8>),
     /// Cells of a shard, with their numbers.
     Shard(Key, CellArray, Vec<(u64, Bytes)>),
@@ -99,7 +121,7 @@ enum EncodeJob {
 impl EncodeJob {
     fn encode(self) -> Result<(Key, Bytes), Failure> {
         let (key, bytes) = match self {
-            Self::Node(key, node) => return Ok((key, bytes_of(&node))),
+            Self::Node(key, bytes) => return Ok((key, bytes)),
             Self::Cell(key, array, payload) => (key, array.encode(&payload)),
             Self::Shard(key, array, cells) => (key, array.encode_shard(&cells)),
         };
@@ -114,19 +136,20 @@ impl EncodeJob {
 fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<EncodeJob>, Failure> {
     let mut objects = Vec::with_capacity(outputs.len());
     // Arrays of one cell come with their nodes.
-    let own = Arrays::of(&outputs)?;
+    let own = Arrays::of(arrays.generation, &outputs)?;
     let mut shards: BTreeMap<Key, (CellArray, Vec<(u64, Bytes)>)> = BTreeMap::new();
     for output in outputs {
         match output {
             Output::Node { key, node } => {
-                objects.push(EncodeJob::Node(metadata(&key)?, node));
+                let bytes = bytes_of(&key, node, arrays.generation);
+                objects.push(EncodeJob::Node(metadata(&key)?, bytes));
             }
             Output::Cell {
                 array,
                 index,
                 payload,
             } => {
-                let cells = match own.0.get(&array) {
+                let cells = match own.arrays.get(&array) {
                     Some(cells) => cells.clone(),
                     None => arrays.get(&array).or_else(|_| own.get(&array))?,
                 };
@@ -150,12 +173,12 @@ fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<EncodeJob>, Fa
     Ok(objects)
 }
 
-/// Encodes a node.
-pub fn bytes_of(node: &Node) -> Bytes {
-    Bytes::from(node.to_bytes())
+/// Encodes the node at `key` of a store of this generation.
+pub fn bytes_of(key: &Key, node: impl Into<Node>, generation: Generation) -> Bytes {
+    Bytes::from(node.into().in_generation(key, generation).to_bytes())
 }
 
-/// Encodes a group with these attributes.
-pub fn group_bytes(attributes: Attributes) -> Bytes {
-    bytes_of(&Node::group(attributes))
+/// Encodes the root of a store of this generation with these attributes.
+pub fn root_bytes(attributes: Attributes, generation: Generation) -> Bytes {
+    bytes_of(&Key::root(), GroupNode::new(attributes), generation)
 }

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use zvf_model::{column::ColumnValues, fetch::BoxFuture, scope::Scope};
+use zvf_model::{column::ColumnValues, fetch::BoxFuture, generation::Generation, scope::Scope};
 
 use bytes::Bytes;
 use zvf_build::{
@@ -167,6 +167,7 @@ fn create_streamed<'a>(
             return folder.keep_if(Box::pin(made).await);
         }
         let design = named(design, location.address());
+        let generation = design.profile.layout().generation;
         let copies = copies_nodes(design.profile, options.node_copy);
         let survey = Survey::of(source, design, options)?;
         let parts = survey.parts(options);
@@ -208,7 +209,7 @@ fn create_streamed<'a>(
         let made = match split {
             Err(error) => Err(error),
             Ok(()) => {
-                let writer = CellWriter::new(&creation);
+                let writer = CellWriter::new(&creation, generation);
                 let creating = StreamedCreation {
                     address: &address,
                     scratch: scratch.path(),
@@ -446,7 +447,7 @@ async fn complete<D: Destination>(
         };
         let (plan, index) = splitter.finish(results, tables)?;
         let outputs = plan.rest()?;
-        let arrays = Arrays::of(&outputs)?;
+        let arrays = Arrays::of(plan.generation(), &outputs)?;
         let objects = encode::encoded(&arrays, outputs)?;
         let index = index.map(|index| IndexWork {
             index,
@@ -508,6 +509,11 @@ impl Shared {
         })
     }
 
+    /// Returns the generation of the store.
+    fn generation(&self) -> Generation {
+        self.arrays.generation()
+    }
+
     /// Makes a part from the pieces and links that `read` returns. Making a part again writes equal
     /// bytes.
     async fn make<D: Destination>(
@@ -533,7 +539,7 @@ impl Shared {
 
 /// Returns the arrays that cells are encoded for.
 fn arrays(outline: &Outline) -> Result<Arrays, Failure> {
-    Arrays::of(&outline.arrays()?)
+    Arrays::of(outline.generation(), &outline.arrays()?)
 }
 
 fn file(folder: &Path, part: usize) -> PathBuf {

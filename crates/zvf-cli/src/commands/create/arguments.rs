@@ -67,6 +67,8 @@ pub struct CreateArgs {
     keep_order: bool,
 
     /// Format generation and profile of the store.
+    ///
+    /// 0.10 is a preview: no other program reads it yet, and details may change.
     #[arg(long, help_heading = "Store", default_value = Profile::default().name(),
         value_parser = named(Profile::ALL, Profile::name))]
     profile: Profile,
@@ -381,7 +383,7 @@ impl CreateArgs {
         design.object_index = self.object_index;
         design.sharding = match &self.shard {
             Some(policy) => policy.clone(),
-            None if self.profile != Profile::V09 => ShardingPolicy::None,
+            None if !self.profile.is_current() => ShardingPolicy::None,
             None => ShardingPolicy::for_address(&self.out),
         };
         design.directed = self.directed;

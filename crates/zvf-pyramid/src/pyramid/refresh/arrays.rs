@@ -82,7 +82,12 @@ impl PreviousArrays {
             let Some(bytes) = bytes else { continue };
             match Node::parse(file, &bytes)? {
                 Node::Group(_) => drop(groups.insert(key)),
-                Node::Array(array) if !Presence::is_listed(&array.attributes) => {}
+                Node::Array(array) if !Presence::is_listed(&array.attributes) => {
+                    // The chunks of other arrays are not known.
+                    if !build.shared.coarse.keys.is_table(&key) {
+                        return Ok(None);
+                    }
+                }
                 // A rebuilt shard would have to contain the unchanged cells as well.
                 Node::Array(array) if array.sharding().is_some() => return Ok(None),
                 Node::Array(array) => drop(arrays.insert(key, array)),
@@ -161,10 +166,13 @@ impl PreviousArrays {
             outputs.push(part.node(build.shared_of(&key), &key, old)?);
             build.tally.families.insert(key);
         }
+        let generation = build.source.dataset.layout().generation;
         let objects = outputs
             .into_iter()
             .map(|output| match output {
-                Output::Node { key, node } => Ok((nodes::metadata(&key)?, bytes_of(&node))),
+                Output::Node { key, node } => {
+                    Ok((nodes::metadata(&key)?, bytes_of(&key, node, generation)))
+                }
                 Output::Cell { array, .. } => Err(Failure::NoCells { node: array }),
             })
             .collect::<Result<Vec<_>, Failure>>()?;

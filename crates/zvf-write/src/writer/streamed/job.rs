@@ -229,7 +229,7 @@ pub async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Result<(), F
             Some(shares) => shares.part(&job, *part).await?,
             None => (job.get(&pieces(*part)).await?, Bytes::new()),
         };
-        let writer = CellWriter::new(JobPart::new(store, id));
+        let writer = CellWriter::new(JobPart::new(store, id), shared.generation());
         let made = shared.make(move || Ok((bytes, links)), &writer).await?;
         let written = writer.take_report();
         let result = json!({
@@ -319,7 +319,7 @@ pub async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failure> {
         let entries = result["entries"].as_str().ok_or_else(invalid)?;
         creation.merge(entries).map_err(|_| invalid())?;
     }
-    let writer = CellWriter::new(&creation);
+    let writer = CellWriter::new(&creation, splitter.generation());
     writer.count(&written);
     let (plan, mut written) = complete(&writer, splitter, results, tables, None).await?;
     let root = root(&plan);

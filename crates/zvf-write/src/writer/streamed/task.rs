@@ -77,7 +77,7 @@ pub async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Failure> {
     let (outline, chunks) = Outline::from_json(&read_json(Path::new(text("outline")))?)?;
     let store = open.create(text("address"))?;
     let shared = Shared::new(outline, chunks)?;
-    let writer = CellWriter::new(store.join_creation());
+    let writer = CellWriter::new(store.join_creation(), shared.generation());
     let pieces = PathBuf::from(text("pieces"));
     let part = shared
         .make(move || Ok((read(&pieces)?, Bytes::new())), &writer)
