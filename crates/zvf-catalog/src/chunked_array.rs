@@ -20,6 +20,7 @@ use zvf_model::{
 };
 
 use crate::{
+    deferred::presence,
     error::{CatalogError, Damage, Fault},
     fragments::FragmentTableCache,
 };
@@ -81,7 +82,8 @@ impl ChunkedArray {
     /// Opens the array described by the node at `key`.
     ///
     /// Reads the node, unless `read` has it, and lists its children where chunks may be children;
-    /// shards up to 0.8.0 take one more round trip. Returns `None` if nothing is stored at `key`.
+    /// shards up to 0.8.0 take one more round trip, and so does the listing of an array that does not
+    /// list its chunks. Returns `None` if nothing is stored at `key`.
     pub(crate) async fn open(
         fetch: Port<'_>,
         key: &Key,
@@ -119,12 +121,7 @@ impl ChunkedArray {
                 if !one_string_a_chunk(&array) {
                     return Err(Damage::new(key, Fault::Kind).into());
                 }
-                // Without the list of chunks the array would seem to be empty.
-                let presence = Presence::parse(key, &array, arity)?;
-                if !presence.notes.is_empty() {
-                    return Err(Damage::new(key, Fault::Unlisted).into());
-                }
-                let presence = presence.value;
+                let presence = presence(fetch, key, &array, arity).await?;
                 Presence::remove_list(&mut array.attributes);
                 let attributes = array.attributes.clone();
                 let array = fetch.array(key, Arc::new(array))?;

@@ -322,8 +322,10 @@ pub enum Fault {
     /// It is required but missing.
     #[error("is missing")]
     Missing,
-    /// It does not list its chunks.
-    #[error("does not list its chunks")]
+    /// It does not list its chunks, and the store cannot be listed.
+    #[error(
+        "does not list its chunks, and they cannot be found without a listing; open a copy in a folder"
+    )]
     Unlisted,
     /// It is the wrong kind of node.
     #[error("is a node of the wrong kind")]

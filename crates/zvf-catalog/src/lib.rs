@@ -30,6 +30,7 @@ mod composite;
 mod content;
 mod coordinates;
 mod cores;
+mod deferred;
 mod diagnostics;
 mod error;
 mod fragments;
@@ -56,6 +57,7 @@ pub use composite::{CompositeGeometry, CompositeGeometryLinks, CompositeLinkRows
 pub use content::LevelCells;
 pub use coordinates::Coordinates;
 pub use cores::{MIN_PARALLEL_BYTES, cores, on_cores};
+pub use deferred::presence;
 pub use diagnostics::{Diagnostics, Skipped};
 pub use error::{CatalogError, Damage, Fault};
 pub use fragments::{FragmentRows, FragmentTable};

@@ -81,12 +81,6 @@ pub enum Failure {
         /// The cause.
         source: IndexError,
     },
-    /// An array does not list its chunks.
-    #[error("{node}: does not list its chunks")]
-    Unlisted {
-        /// The array.
-        node: Key,
-    },
     /// The cell of a listed chunk is missing.
     #[error("{node}: chunk {cell} is listed, but missing")]
     MissingCell {
@@ -416,7 +410,6 @@ impl Failure {
             Self::Commit(error) => error.kind(),
             Self::Plan { source, .. } => source.kind(),
             Self::Index { .. }
-            | Self::Unlisted { .. }
             | Self::MissingCell { .. }
             | Self::NoCells { .. }
             | Self::CutCell { .. }
@@ -478,7 +471,6 @@ impl Failure {
         match self {
             Self::Array { node, .. }
             | Self::Index { node, .. }
-            | Self::Unlisted { node }
             | Self::MissingCell { node, .. }
             | Self::NoCells { node }
             | Self::Rows { node, .. }

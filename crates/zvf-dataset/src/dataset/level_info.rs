@@ -305,12 +305,8 @@ impl<'a> Counter<'a> {
 
     /// Returns the sizes of chunks that are cells of one array.
     async fn cells(&self, key: &Key, array: &Array) -> Result<Vec<u64>, Failure> {
-        let presence = Presence::parse(key, array, self.arity)?;
-        // Without the list the array would seem to be empty.
-        if !presence.notes.is_empty() {
-            return Err(Failure::Unlisted { node: key.clone() });
-        }
-        let presence = presence.value;
+        let port = self.dataset.cells().port();
+        let presence = zvf_catalog::presence(port, key, array, self.arity).await?;
         let cells = nodes::cell_array(key, array.clone())?;
         let missing = |chunk: &ChunkCoord| Failure::MissingCell {
             node: key.clone(),

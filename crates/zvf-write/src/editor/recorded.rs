@@ -100,6 +100,10 @@ impl Fetch for RecordedReads {
         self.reader.sizes(keys).await
     }
 
+    async fn files(&self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
+        self.reader.files(prefix).await
+    }
+
     fn budget(&self) -> u64 {
         self.reader.budget()
     }
