@@ -12,6 +12,7 @@
 //! ```
 
 mod columns;
+mod convention;
 mod current;
 mod files;
 mod kinds;
@@ -28,6 +29,7 @@ mod sketch;
 mod truth;
 mod wide;
 
+pub use convention::as_convention;
 pub use layers::{Layers, layers};
 pub use pyramid::{Pyramid, PyramidLinks, pyramid};
 pub use random::Random;
@@ -50,7 +52,7 @@ pub struct Made {
 pub fn make(recipe: &Recipe) -> Made {
     let (truth, files) = finest(recipe);
     Made {
-        files: files.finish(),
+        files: files.finish_as(truth.recipe.profile),
         truth,
     }
 }
@@ -64,7 +66,7 @@ fn finest(recipe: &Recipe) -> (ExpectedStore, files::Files) {
     let mut truth = sketch.finish(&recipe, space, &mut random);
     let mut files = files::Files::new(recipe.cells, random);
     files.group("", &parts::root(&truth));
-    if recipe.profile == RecipeProfile::V09 {
+    if recipe.profile.is_current() {
         files.group("0", &current::level(&truth));
         current::write(&mut truth, &mut files);
     } else {

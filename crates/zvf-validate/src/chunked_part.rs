@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 use zvf_model::{
-    array::{LegacyShardIndex, Padded, SHARD_PREFIX},
+    array::{LegacyShardIndex, Padded, Presence, SHARD_PREFIX},
     error_chain::error_chain,
     fetch::{AnyArray, CellRef, CellRequest},
     grid::{ChunkCoord, Grid},
@@ -288,6 +288,14 @@ fn listed(
     let mut faults: Vec<(String, String)> = Vec::new();
     let mut has_outside = false;
     let name = "attributes.nonempty_chunks";
+    if Presence::is_deferred(&array.attributes) {
+        if stored.is_none() {
+            let message = "it does not list the chunks in its shards";
+            context.report(&rules::PART_NOT_CHECKED, key, message);
+        }
+        let stored = stored.into_iter().flat_map(BTreeMap::keys);
+        return stored.cloned().collect();
+    }
     let items = match array.attributes.get("nonempty_chunks") {
         Some(Value::Array(items)) => items.as_slice(),
         Some(_) => {
@@ -353,13 +361,7 @@ pub(crate) fn list_of<'a>(chunks: impl Iterator<Item = &'a ChunkCoord>) -> Value
 
 /// Returns the index of the chunk in a file below an array, or `None` for other files.
 pub(crate) fn cell_of_file(key: &Key, array: &Array, file: &str) -> Option<Vec<u64>> {
-    let rest = file.strip_prefix(key.as_str())?.strip_prefix('/')?;
-    let numbers = rest.split(['/', '.']).filter(|name| *name != "c");
-    let index: Option<Vec<u64>> = numbers.map(|number| number.parse().ok()).collect();
-    let index = index?;
-    // An array has one name for each chunk; others are not opened.
-    let named = array.chunk_key(key, &index).ok()?;
-    (named.as_str() == file).then_some(index)
+    array.chunk_at(key, file)
 }
 
 fn children(

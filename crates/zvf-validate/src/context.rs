@@ -203,6 +203,11 @@ impl<'a> Context<'a> {
         outcome.is_some_and(|outcome| holds(&outcome))
     }
 
+    /// Calls a function for each finding that is listed so far.
+    pub(crate) fn for_each(&self, change: impl Fn(&mut Finding)) {
+        self.findings.for_each(change);
+    }
+
     pub(crate) fn finish(self) -> ValidationReport {
         self.findings.finish()
     }

@@ -307,6 +307,12 @@ impl Findings {
         found.report.findings.push(finding);
     }
 
+    /// Calls a function for each listed finding.
+    pub(crate) fn for_each(&self, change: impl Fn(&mut Finding)) {
+        let mut found = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        found.report.findings.iter_mut().for_each(change);
+    }
+
     pub(crate) fn checked(&self, bytes: u64) {
         let mut found = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let report = &mut found.report;

@@ -67,6 +67,7 @@ struct NodeCheck<'a, 'c> {
 
 impl NodeCheck<'_, '_> {
     fn node(&self, place: NodeRole<'_>) {
+        self.convention();
         if let Node::Array(array) = self.node {
             self.array(place, array);
         }
@@ -98,6 +99,17 @@ impl NodeCheck<'_, '_> {
             NodeRole::Parametric => self.parametric(),
             NodeRole::ParametricObjects => self.parametric_objects(),
             _ => {}
+        }
+    }
+
+    /// Checks that a node of 0.10 declares its conventions.
+    fn convention(&self) {
+        if let Some(list) = self.node.missing_conventions(self.key) {
+            let message = "it lacks the entry of a convention that the node follows";
+            let rule = &rules::CONVENTION;
+            let place = ["zarr_conventions"];
+            self.context
+                .report_attribute(rule, self.key, &place, message, Some(list));
         }
     }
 

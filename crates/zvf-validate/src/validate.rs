@@ -2,7 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use zvf_model::fetch::{BoxFuture, Port};
+use zvf_model::{
+    fetch::{BoxFuture, Port},
+    key::Key,
+};
 
 use crate::{
     consistency,
@@ -13,6 +16,7 @@ use crate::{
     rule::Depth,
     rules, semantics,
     share::{ShareMode, ShareReport, ValidationShare},
+    store::StoreMetadata,
     structure,
 };
 
@@ -82,30 +86,45 @@ pub fn validate_joined<'f>(
 
 async fn check(context: &Context<'_>) {
     let depth = context.options.depth;
-    let store = structure::check(context).await;
-    if depth < Depth::Metadata {
-        if let Some(store) = &store {
-            metadata::check_links(context, store);
+    let Some(store) = structure::check(context).await else {
+        if depth >= Depth::Metadata {
+            not_run(context, depth);
         }
         return;
-    }
-    let Some(store) = store else {
-        return not_run(context, depth);
     };
-    metadata::check(context, &store);
+    check_store(context, &store).await;
+    // All checks name places as 0.9 has them.
+    context.for_each(|finding| {
+        let key = match finding.path.as_str() {
+            "" => Some(Key::root()),
+            path => Key::parse(path).ok(),
+        };
+        let node = key.and_then(|key| store.tree.node(&key));
+        if let (Some(node), Some(place)) = (node, &finding.location) {
+            finding.location = Some(node.stored_place(place));
+        }
+    });
+}
+
+async fn check_store(context: &Context<'_>, store: &StoreMetadata) {
+    let depth = context.options.depth;
+    if depth < Depth::Metadata {
+        return metadata::check_links(context, store);
+    }
+    metadata::check(context, store);
     if depth < Depth::Consistency {
         return;
     }
-    let counted = consistency::check(context, &store).await;
+    let counted = consistency::check(context, store).await;
     if depth < Depth::Semantics {
         return;
     }
-    semantics::check(context, &store, &counted).await;
+    semantics::check(context, store, &counted).await;
 }
 
 /// Reports that all levels after the first were skipped.
 fn not_run(context: &Context<'_>, depth: Depth) {
-    let root = zvf_model::key::Key::root();
+    let root = Key::root();
     let rules = [
         &rules::metadata::NOT_RUN,
         &rules::consistency::NOT_RUN,

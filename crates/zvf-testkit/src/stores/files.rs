@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Write};
 use serde_json::{Value, json};
 use zvf_format::{numeric::Kind as Number, path::ChunkCoords, vlen};
 
-use super::{Cells, random::Random};
+use super::{Cells, RecipeProfile, convention::as_convention, random::Random};
 
 /// Cells of chunks by chunk.
 pub(super) type Payloads = BTreeMap<Vec<i64>, Vec<u8>>;
@@ -44,6 +44,14 @@ impl Files {
 
     pub(super) fn finish(self) -> Vec<(String, Vec<u8>)> {
         self.by_key.into_iter().collect()
+    }
+
+    /// Returns the files with the metadata of a profile.
+    pub(super) fn finish_as(self, profile: RecipeProfile) -> Vec<(String, Vec<u8>)> {
+        match profile {
+            RecipeProfile::V10 => as_convention(self.finish()),
+            _ => self.finish(),
+        }
     }
 
     pub(super) fn group(&mut self, path: &str, attributes: &Value) {

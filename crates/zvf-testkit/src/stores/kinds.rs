@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Recipe, RecipeProfile, StoreKind,
+    Recipe, StoreKind,
     random::Random,
     sketch::{FragmentRef, Sketch, Space},
 };
@@ -50,7 +50,7 @@ impl GeometryGenerator<'_> {
     /// Returns ids of this many objects: row numbers, or arbitrary ids if there is an id table.
     fn ids(&mut self, count: usize) -> Vec<i64> {
         let rows = i64::try_from(count).unwrap_or(i64::MAX);
-        if self.recipe.profile != RecipeProfile::V09 || self.random.chance(30) {
+        if !self.recipe.profile.is_current() || self.random.chance(30) {
             return (0..rows).collect();
         }
         let mut ids = Vec::new();
@@ -122,7 +122,7 @@ impl GeometryGenerator<'_> {
                 manifests[object].push(fragment);
             }
         }
-        let current = self.recipe.profile == RecipeProfile::V09;
+        let current = self.recipe.profile.is_current();
         if self.recipe.kind == StoreKind::ObjectPoints && current && self.random.chance(20) {
             let empty = self.random.below(manifests.len());
             manifests[empty].clear();

@@ -11,7 +11,7 @@ use zvf_format::{
 };
 
 use super::{
-    ExpectedAttribute, ExpectedStore, ExpectedValues, RecipeProfile,
+    ExpectedAttribute, ExpectedStore, ExpectedValues,
     files::{Files, Numbers, Payloads},
     random::Random,
 };
@@ -104,7 +104,7 @@ pub(super) fn per_chunk(truth: &ExpectedStore) -> Vec<(String, Value, Payloads)>
             fragments(truth),
         ),
     ];
-    let current = truth.recipe.profile == RecipeProfile::V09;
+    let current = truth.recipe.profile.is_current();
     for attribute in &truth.vertex_attributes {
         let path = format!("vertex_attributes/{}", attribute.name);
         let attributes = self::attribute(attribute, "attribute", current);

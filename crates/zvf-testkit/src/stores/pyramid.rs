@@ -45,13 +45,13 @@ pub struct Pyramid {
     pub factor: f64,
 }
 
-/// Generates a store of two levels. The recipe must be of 0.9 or 0.8.0, with spatial chunks only.
+/// Generates a store of two levels. The recipe must be of 0.10, 0.9 or 0.8.0, with spatial chunks only.
 ///
 /// # Panics
 ///
 /// Panics if the recipe is of another generation.
 pub fn pyramid(recipe: &Recipe, links: PyramidLinks) -> Pyramid {
-    let known = [RecipeProfile::V09, RecipeProfile::V080];
+    let known = [RecipeProfile::V09, RecipeProfile::V10, RecipeProfile::V080];
     assert!(known.contains(&recipe.profile), "{:?}", recipe.profile);
     let recipe = Recipe {
         chunked: false,
@@ -92,7 +92,7 @@ pub fn pyramid(recipe: &Recipe, links: PyramidLinks) -> Pyramid {
     }
     Pyramid {
         fine: Made {
-            files: files.finish(),
+            files: files.finish_as(recipe.profile),
             truth: fine,
         },
         coarse,
@@ -295,7 +295,7 @@ fn level(fine: &ExpectedStore, coarse: &ExpectedStore) -> Value {
 /// Writes vertices, fragments and objects of a coarser level. Paths consist of stretches that share
 /// vertices, or each vertex is a fragment of several paths.
 pub(super) fn write_level(coarse: &ExpectedStore, files: &mut Files, level: u32) {
-    let is_current = coarse.recipe.profile == RecipeProfile::V09;
+    let is_current = coarse.recipe.profile.is_current();
     let grid = current::grid(coarse);
     let in_runs = coarse.recipe.kind.is_paths() && !coarse.recipe.seed.is_multiple_of(3);
     let runs = in_runs.then(|| split_into_runs(coarse));
@@ -329,7 +329,7 @@ struct Step {
 impl Step {
     fn write(&self, from: &ExpectedStore, files: &mut Files, records: &[Record]) {
         match from.recipe.profile {
-            RecipeProfile::V09 => self.write_current(from, files, records),
+            RecipeProfile::V09 | RecipeProfile::V10 => self.write_current(from, files, records),
             _ => self.write_older(from, files, records),
         }
     }

@@ -120,18 +120,25 @@ pub enum RecipeProfile {
     Padded,
     V081,
     V09,
+    V10,
 }
 
 impl RecipeProfile {
     /// All profiles.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::V06,
         Self::V07,
         Self::V080,
         Self::Padded,
         Self::V081,
         Self::V09,
+        Self::V10,
     ];
+
+    /// Returns whether cells and paths are those of 0.9.
+    pub fn is_current(self) -> bool {
+        self >= Self::V09
+    }
 
     /// Returns its name.
     pub fn name(self) -> &'static str {
@@ -142,6 +149,7 @@ impl RecipeProfile {
             Self::Padded => "0.8-padded",
             Self::V081 => "0.8.1",
             Self::V09 => "0.9",
+            Self::V10 => "0.10",
         }
     }
 
@@ -153,6 +161,7 @@ impl RecipeProfile {
             Self::V080 | Self::Padded => "0.8.0",
             Self::V081 => "0.8.1",
             Self::V09 => "0.9.2",
+            Self::V10 => "0.10.0",
         }
     }
 }
@@ -210,7 +219,7 @@ impl Recipe {
     /// everything.
     #[must_use]
     pub fn possible(mut self) -> Self {
-        let current = self.profile == RecipeProfile::V09;
+        let current = self.profile.is_current();
         self.axes = self.axes.clamp(1, 5);
         if self.kind == StoreKind::StreamedSkeleton && !current {
             self.kind = StoreKind::Skeleton;

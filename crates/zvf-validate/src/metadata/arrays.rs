@@ -3,7 +3,7 @@
 use serde_json::Value;
 use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::{
-    array::{Padded, Vertices},
+    array::{Padded, Presence, Vertices},
     key::Key,
     layout::{ChunkForm, PartNames},
     scope::Scope,
@@ -120,6 +120,12 @@ impl NodeCheck<'_, '_> {
                 array.decoded_shape()
             );
             self.find(&rules::ARRAY_CHUNKS, "chunk_grid", message);
+        }
+        if Presence::is_deferred(&array.attributes) {
+            let message = "readers take the chunks from the store";
+            let place = "attributes.nonempty_chunks";
+            self.context
+                .report_at(&rules::PRESENCE_DEFERRED, self.key, place, message);
         }
         let Some(arity) = self.arity() else {
             return;

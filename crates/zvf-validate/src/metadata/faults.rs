@@ -11,6 +11,9 @@ use crate::{context::Context, rule::Rule, rules::metadata as rules};
 pub(super) fn rule(fault: &MetadataFault) -> &'static Rule {
     match fault {
         MetadataFault::Missing => &rules::FIELD_MISSING,
+        MetadataFault::Convention(_)
+        | MetadataFault::OctreeChunks
+        | MetadataFault::ManifestBlocks(_) => &rules::REQUIRED_CAPABILITY,
         MetadataFault::Kind { .. } => &rules::FIELD_TYPE,
         MetadataFault::Word { .. } | MetadataFault::Extension(_) => &rules::UNKNOWN_WORD,
         MetadataFault::Length { .. } | MetadataFault::Rank { .. } => &rules::LIST_LENGTH,
@@ -58,6 +61,10 @@ pub(super) fn noted<T>(
 }
 
 pub(super) fn is_tag(note: &MetadataNote) -> bool {
-    let tags = ["attributes.zv_array", "attributes.zvf_array"];
+    let tags = [
+        "attributes.zv_array",
+        "attributes.zvf_array",
+        "attributes.zarr_vectors.kind",
+    ];
     tags.contains(&note.path.as_str())
 }

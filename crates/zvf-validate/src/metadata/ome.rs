@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 use zvf_model::{
-    generation::Generation,
     key::Key,
     root::{Axis, RootMetadata},
 };
@@ -11,7 +10,7 @@ use crate::{context::Context, rule::Rule, rules::metadata as rules, store::Store
 
 pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
     let found = root.other.get("ome");
-    if found.is_none() && store.layout().generation != Generation::V0_9 {
+    if found.is_none() && !store.layout().generation.is_current() {
         return;
     }
     let key = Key::root();

@@ -85,6 +85,7 @@ fn fields(context: &Context<'_>, store: &StoreMetadata, key: &Key, root: &RootMe
     }
     if let Some(crs) = &root.crs
         && !crs.is_object()
+        && !(store.layout().generation.is_preview() && crs.is_string())
     {
         let message = "not an object";
         context.report_at(&rules::FIELD_TYPE, key, place("crs"), message);

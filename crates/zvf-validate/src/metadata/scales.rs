@@ -17,8 +17,12 @@ const PLACE: &str = "attributes.multiscales[0]";
 
 pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
     axes(context, root);
-    form(context, store);
     datasets(context, store, root);
+    if store.layout().generation.is_preview() {
+        // The layout only names the levels, which declare their bins.
+        return;
+    }
+    form(context, store);
     for dataset in &root.datasets {
         if store.level(dataset.level).is_some() {
             bins(context, root, dataset);

@@ -257,4 +257,11 @@ rules! { Metadata;
     /// their chunks. Readers refuse the level.
     UNFINISHED_LEVEL = "ZV-L2-074", Error, "an unfinished level",
         Advice("finish writing the level, or delete it if its writer was interrupted");
+    /// A node of 0.10 lacks an entry in `zarr_conventions`, by which readers recognise it.
+    CONVENTION = "ZV-L2-075", Error, "an undeclared convention",
+        Repair("adds the entry to zarr_conventions");
+    /// An array of 0.10 has no `nonempty_chunks`. Readers take its chunks from the store, which needs
+    /// a listing.
+    PRESENCE_DEFERRED = "ZV-L2-076", Warning, "an array that does not list its chunks",
+        Advice("write the list; a change of the level by zvf writes it as well");
 }

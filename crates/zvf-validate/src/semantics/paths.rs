@@ -91,7 +91,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
 fn implies_steps(view: &LevelView<'_, '_>) -> bool {
     let strategy = view.scope.root.cross_chunk_strategy.clone();
     let is_deduplicated = strategy == Some(Word::Known(CrossChunkStrategy::BoundaryDeduplication));
-    is_deduplicated || view.scope.store.layout().generation == Generation::V0_9
+    is_deduplicated || view.scope.store.layout().generation.is_current()
 }
 
 async fn pieces_of(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Vec<Piece> {

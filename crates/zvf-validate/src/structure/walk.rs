@@ -3,7 +3,6 @@
 use zvf_format::path::Delta;
 use zvf_model::{
     array::LinkFamily,
-    generation::Generation,
     grid::ChunkCoord,
     key::Key,
     layout::ArrayRole,
@@ -76,7 +75,7 @@ fn is_right(
 ) -> bool {
     let Some(found) = found else {
         match place {
-            NodeRole::Folder if store.layout().generation == Generation::V0_9 => {
+            NodeRole::Folder if store.layout().generation.is_current() => {
                 context.report(&rules::GROUP_MISSING, key, "there is no zarr.json");
             }
             NodeRole::Folder => {

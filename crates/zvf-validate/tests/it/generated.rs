@@ -46,7 +46,7 @@ fn generated_stores_have_no_findings() {
 
 #[test]
 fn generated_pyramids_have_no_findings() {
-    for profile in [RecipeProfile::V09, RecipeProfile::V080] {
+    for profile in [RecipeProfile::V09, RecipeProfile::V10, RecipeProfile::V080] {
         for kind in StoreKind::ALL {
             for seed in 0..2 {
                 let recipe = Recipe {

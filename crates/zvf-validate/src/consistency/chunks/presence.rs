@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use zvf_model::{
+    array::Presence,
     error_chain::error_chain,
     fetch::{AnyArray, CellRef, CellRequest},
     grid::{ChunkCoord, Grid},
@@ -45,6 +46,9 @@ pub(in crate::consistency) async fn check(
     };
     let metadata = array.metadata();
     outside(context, tree, &part.key, metadata);
+    if Presence::is_deferred(&part.attributes) {
+        return;
+    }
     let mut found = BTreeSet::new();
     match stored {
         // Only damaged stores have such cells.

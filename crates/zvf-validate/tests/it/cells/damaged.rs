@@ -400,13 +400,21 @@ fn attributes_of_links_have_codes_with_a_category() {
                 } else {
                     continue;
                 };
-                if node["attributes"].get("dtype").is_none() {
+                let block = match node["attributes"]["zarr_vectors"].get("kind") {
+                    Some(_) => vec!["zarr_vectors"],
+                    None => Vec::new(),
+                };
+                let members = block
+                    .iter()
+                    .fold(&node["attributes"], |at, name| &at[*name]);
+                if members.get("dtype").is_none() {
                     continue;
                 }
+                let at = |name| [&block[..], &[name]].concat();
                 let words: Vec<String> = (0..categories).map(|word| word.to_string()).collect();
-                set(&mut files, name, &["dtype"], json!("uint8"));
-                set(&mut files, name, &["encoding"], json!("dictionary"));
-                set(&mut files, name, &["categories"], json!(words));
+                set(&mut files, name, &at("dtype"), json!("uint8"));
+                set(&mut files, name, &at("encoding"), json!("dictionary"));
+                set(&mut files, name, &at("categories"), json!(words));
             }
             let mut lines = super::lines(&found(&files));
             lines.retain(|line| line.starts_with("ZV-L3-034"));
