@@ -6,6 +6,7 @@
 )]
 
 mod budget;
+mod convention;
 mod damage;
 mod documented;
 mod draco;

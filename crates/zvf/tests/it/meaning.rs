@@ -393,7 +393,7 @@ const OWN_REASONS: &[&str] = &[
     "lies outside the bounds",
     // Queries take links and paths as they are, but a plan of a change depends on the kind.
     "does not declare its kind of geometry",
-    "only stores of 0.9 can be changed",
+    "only stores of 0.9 and 0.10 can be changed",
     // Queries return no value, but appended values would be assigned to earlier rows.
     "chunk 0.0 is missing",
     "chunk 0.0.0 is missing",

@@ -85,6 +85,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(zvf_testkit::sample::cases(96)))]
 
     #[test]
+    fn generated_stores_of_010_are_counted(recipe in recipes(RecipeProfile::V10)) {
+        check(&recipe);
+    }
+
+    #[test]
     fn generated_stores_of_09_are_counted(recipe in recipes(RecipeProfile::V09)) {
         check(&recipe);
     }

@@ -118,29 +118,37 @@ fn an_unfinished_level_is_refused() {
 
 /// Without a list of chunks an array is not empty for any reader or writer.
 #[test]
-fn an_array_without_a_list_of_chunks_is_refused() {
+fn an_array_without_a_list_of_chunks_is_read_and_changed() {
     block_on(async {
         let mut files = recorded("points_2d_bins");
+        let listed = Dataset::open(in_memory(&files)).await.unwrap();
+        let expected = listed.query(&Query::new()).await.unwrap();
         change(&mut files, "0/vertices/zarr.json", |node| {
             let attributes = node["attributes"].as_object_mut().unwrap();
             attributes.remove("nonempty_chunks");
         });
         let store = in_memory(&files);
         let dataset = Dataset::open(store.clone()).await.unwrap();
-        let query = dataset.query(&Query::new()).await.unwrap_err();
-        let info = dataset.info().await.unwrap_err();
-        for error in [query, info] {
-            assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
-            assert!(error.to_string().contains("0/vertices"), "{error}");
-        }
+        assert_eq!(dataset.query(&Query::new()).await.unwrap(), expected);
+        let level = dataset.info().await.unwrap().levels.remove(0);
+        assert_eq!(level.chunks, listed.info().await.unwrap().levels[0].chunks);
         let editor = Editor::open(store.clone()).await.unwrap();
         let point = Geometry::new(NumericColumn::float32(2, [1.0, 1.0]));
-        let error = editor
-            .append(&point, OutOfBounds::Reject)
-            .await
-            .unwrap_err();
-        assert!(error.to_string().contains("0/vertices"), "{error}");
-        assert_eq!(files_of(&store).await.len(), files.len());
+        editor.append(&point, OutOfBounds::Reject).await.unwrap();
+        let changed = editor.dataset().await.unwrap();
+        let found = changed.query(&Query::new()).await.unwrap();
+        assert_eq!(found.positions.len(), expected.positions.len() + 1);
+        // The list that the change writes has all chunks.
+        let files = files_of(&store).await;
+        let (_, vertices) = files
+            .iter()
+            .find(|(key, _)| key == "0/vertices/zarr.json")
+            .unwrap();
+        let vertices: serde_json::Value = serde_json::from_slice(vertices).unwrap();
+        let list = vertices["attributes"]["nonempty_chunks"]
+            .as_array()
+            .unwrap();
+        assert_eq!(list.len() as u64, level.chunks);
     });
 }
 

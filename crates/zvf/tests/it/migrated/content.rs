@@ -8,7 +8,6 @@ use zvf_catalog::{Scope, Selection};
 use zvf_format::path::Delta;
 use zvf_model::{
     array::{CellAttribute, Vertices},
-    generation::Generation,
     grid::ChunkCoord,
     layout::ArrayRole,
     level::LevelId,
@@ -82,11 +81,19 @@ impl Content {
             ("convention", says(&root.links_convention)),
             ("bins", says(&root.base_bin_shape)),
             ("crs", says(&root.crs)),
-            ("datasets", says(&root.datasets)),
             ("depth", says(&root.cross_level_depth)),
             ("storage", says(&root.cross_level_storage)),
             ("unknown", json!(root.unknown)),
         ]);
+        // From 0.10 on the levels have their bins, and the root only names the levels.
+        let mut datasets = root.datasets.clone();
+        if dataset.layout().generation.is_preview() {
+            for own in &mut datasets {
+                let level = dataset.level(own.level).await.unwrap();
+                *own = level.dataset(root);
+            }
+        }
+        content.root.insert("datasets", says(&datasets));
         for id in dataset.levels() {
             let level = Level::of(dataset, *id).await;
             content.levels.insert(id.number(), level);
@@ -128,6 +135,8 @@ impl Level {
         let catalog = dataset.catalog();
         let metadata = dataset.level(id).await.unwrap();
         let mut level = Self::default();
+        let mut other = metadata.other.clone();
+        other.remove("zarr_conventions");
         let says = |value: &dyn core::fmt::Debug| json!(format!("{value:?}"));
         level.says = BTreeMap::from([
             ("sparsity", says(&metadata.object_sparsity)),
@@ -138,7 +147,7 @@ impl Level {
             ("preserves", says(&metadata.preserves_object_ids)),
             ("bins", says(&metadata.bin_shape)),
             ("ratio", says(&metadata.bin_ratio)),
-            ("other", json!(metadata.other)),
+            ("other", json!(other)),
         ]);
         // Where the id of an object is its row, missing ids are rows too.
         let mut inherited = says(&metadata.inherited_num_objects);
@@ -285,7 +294,7 @@ impl Level {
         };
         // Links between chunks of directed skeletons of 0.9 name the parent first.
         let is_skeleton = delta == Delta::INTRA
-            && dataset.layout().generation == Generation::V0_9
+            && dataset.layout().generation.is_current()
             && dataset.root().links_convention
                 == Some(Word::Known(LinksConvention::ImplicitWithBranches));
         for family in &stored.families {

@@ -75,7 +75,7 @@ fn any_recipe() -> impl Strategy<Value = Recipe> {
 }
 
 fn any_target() -> impl Strategy<Value = Target> {
-    proptest::sample::select(vec![Target::V09, Target::V08])
+    proptest::sample::select(vec![Target::V09, Target::V10, Target::V08])
 }
 
 proptest! {
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn levels_and_cross_level_links_are_kept(
-        recipe in proptest::sample::select(vec![RecipeProfile::V09, RecipeProfile::V080])
+        recipe in proptest::sample::select(vec![RecipeProfile::V09, RecipeProfile::V10, RecipeProfile::V080])
             .prop_flat_map(recipes),
         target in any_target(),
         both in any::<bool>(),

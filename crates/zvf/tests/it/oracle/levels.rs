@@ -22,7 +22,11 @@ use super::{
 use crate::stores::recipes;
 
 fn any_pyramid() -> impl Strategy<Value = (Recipe, PyramidLinks)> {
-    let profile = proptest::sample::select(vec![RecipeProfile::V09, RecipeProfile::V080]);
+    let profile = proptest::sample::select(vec![
+        RecipeProfile::V09,
+        RecipeProfile::V10,
+        RecipeProfile::V080,
+    ]);
     let links = proptest::sample::select(vec![PyramidLinks::Implicit, PyramidLinks::Explicit]);
     (profile.prop_flat_map(recipes), links)
 }

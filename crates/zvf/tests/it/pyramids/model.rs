@@ -8,7 +8,6 @@ use zvf_catalog::Scope;
 use zvf_format::{fragment::FragmentIndex, numeric::Kind, path::Delta};
 use zvf_model::{
     array::{CellAttribute, Vertices},
-    generation::Generation,
     grid::ChunkCoord,
     key::Key,
     layout::ArrayRole,
@@ -209,7 +208,7 @@ impl Level {
             .unwrap();
         let declares = |name: &str| {
             let crossing = format!("0/cross_chunk_link_attributes/{name}/");
-            dataset.detection().generation == Generation::V0_9
+            dataset.detection().generation.is_current()
                 || files.iter().any(|file| file.name.starts_with(&crossing))
         };
         let width = links.width as usize;

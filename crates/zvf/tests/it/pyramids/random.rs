@@ -24,7 +24,7 @@ use crate::{
 
 /// A store of one level, and the options for building more.
 pub(crate) struct Wanted {
-    pub(super) store: Store,
+    pub(crate) store: Store,
     pub(super) design: Design,
     pub(crate) options: PyramidOptions,
     pub(super) about: String,

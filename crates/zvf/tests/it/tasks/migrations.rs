@@ -102,7 +102,7 @@ proptest! {
 
     #[test]
     fn levels_and_links_between_them_are_migrated(
-        recipe in proptest::sample::select(vec![RecipeProfile::V09, RecipeProfile::V080])
+        recipe in proptest::sample::select(vec![RecipeProfile::V09, RecipeProfile::V10, RecipeProfile::V080])
             .prop_flat_map(recipes),
         both in any::<bool>(),
         is_older in any::<bool>(),

@@ -49,7 +49,7 @@ fn empty_bins_have_fragments_only_where_the_package_needs_them() {
                     || !geometry.groups.is_empty()
                     || !geometry.group.is_empty();
                 let has_bins = design.bin_shape.is_some() && design.bin_shape != design.chunk_shape;
-                let is_needed = profile == Profile::V09
+                let is_needed = profile.is_current()
                     && kind == GeometryKind::Points
                     && has_bins
                     && !has_objects;

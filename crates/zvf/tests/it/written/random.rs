@@ -81,7 +81,7 @@ pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
             .collect();
         design.bin_shape = design.chunk_shape.is_some().then_some(bins);
     }
-    if profile == Profile::V09 && random.chance(30) {
+    if profile.is_current() && random.chance(30) {
         let shape = (0..axes).map(|_| 1 + random.below(3) as u64).collect();
         design.sharding = if random.chance(70) {
             ShardingPolicy::Shape(shape)
@@ -138,7 +138,7 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
             CellChecksums::Off
         };
     }
-    if profile == Profile::V09 && kind.is_linked() {
+    if profile.is_current() && kind.is_linked() {
         design.directed = random.chance(25);
         design.duplicate = random.chance(25);
     }
@@ -193,7 +193,7 @@ impl GeometryGenerator<'_> {
     fn ids(&mut self, count: usize) -> Vec<i64> {
         let mut ids = Vec::new();
         let mut next = self.first_id;
-        let sparse = self.design.profile == Profile::V09;
+        let sparse = self.design.profile.is_current();
         for _ in 0..count {
             next += if sparse && self.random.chance(40) {
                 1 + self.random.between(0, 1 << 40)
@@ -386,7 +386,7 @@ impl GeometryGenerator<'_> {
         };
         let score = self.some(objects, Kind::Float32, 1);
         geometry.object.push(attribute("score", score));
-        if self.design.profile == Profile::V09 {
+        if self.design.profile.is_current() {
             let names = self.values(objects, true);
             // Objects have no empty text; it reads as missing.
             let names = match names {
