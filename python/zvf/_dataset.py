@@ -798,7 +798,7 @@ def _addresses(
 def open(store: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> Dataset:
     """Open a store: a folder, a `.zip` file, or a URL with the scheme http, https, s3, gs or az.
 
-    `OpenOptions` lists the arguments. Any generation from 0.6 to 0.9 is read.
+    `OpenOptions` lists the arguments. Any generation from 0.6 to 0.10 is read.
 
     >>> zvf.open("tracts.zv").kinds
     ['streamline']

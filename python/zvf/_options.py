@@ -275,8 +275,8 @@ class ValidateOptions(OpenOptions, total=False):
 class MigrateOptions(OpenOptions, total=False):
     """Form of a migrated store."""
 
-    profile: Literal["0.9", "0.8"]
-    """Generation of the new store; 0.9 unless given."""
+    profile: Literal["0.9", "0.10", "0.8"]
+    """Generation of the new store; 0.9 unless given. 0.10 is a preview."""
     compression: str
     """Compression of cells: none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
     name: str

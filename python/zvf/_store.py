@@ -122,7 +122,7 @@ def migrate(
     progress: Progress = None,
     **options: Unpack[MigrateOptions],
 ) -> Migration:
-    """Rewrite a store of any generation as one of 0.9 or 0.8. `MigrateOptions` lists the arguments.
+    """Rewrite a store of any generation as one of 0.9, 0.10 or 0.8. `MigrateOptions` lists the arguments.
 
     >>> zvf.migrate("tracts.zv", "older.zv", profile="0.8").to_generation
     '0.8'
