@@ -25,7 +25,7 @@ type Judge = (&'static str, &'static str);
 
 const JUDGES: [Judge; 9] = [
     ("reference", "codecs"),
-    ("stores", "created sealed draco guide"),
+    ("stores", "created sealed draco convention guide"),
     ("pyramids", "pyramids"),
     ("migrated", "migrated"),
     ("precomputed", "precomputed imported"),

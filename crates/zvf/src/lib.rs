@@ -1,4 +1,4 @@
-//! Zarr Vectors stores of generations 0.6 to 0.9, in folders, zip files, web servers and buckets.
+//! Zarr Vectors stores of generations 0.6 to 0.10, in folders, zip files, web servers and buckets.
 //!
 //! | task | entry point |
 //! |---|---|

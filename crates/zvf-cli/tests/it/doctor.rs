@@ -23,7 +23,7 @@ fn doctor_describes_the_build() {
     let s3 = backends.iter().find(|it| it["address"] == "s3:").unwrap();
     assert_eq!(s3["built_in"], cfg!(feature = "aws"));
     let output = zvf(&["doctor"]);
-    assert!(text(&output.stdout).contains("0.6, 0.7, 0.8.0, 0.8.1, 0.9"));
+    assert!(text(&output.stdout).contains("0.6, 0.7, 0.8.0, 0.8.1, 0.9, 0.10"));
 }
 
 #[test]

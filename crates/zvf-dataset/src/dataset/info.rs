@@ -88,17 +88,24 @@ impl Dataset {
             .chain(of_levels)
             .map(ToString::to_string);
         let of_layout = self.detection().notes.iter().map(ToString::to_string);
-        let notes = of_layout.chain(of_metadata).collect();
+        let generation = self.detection().generation;
+        let preview = generation.is_preview().then(|| {
+            format!(
+                "generation {generation} is a preview: no other program reads it yet, and details \
+                 may change"
+            )
+        });
+        let notes = preview.into_iter().chain(of_layout).chain(of_metadata);
         let levels = levels.iter().map(|level| count_level(self, level));
         let root = self.root();
         Ok(StoreInfo {
-            generation: self.detection().generation,
+            generation,
             profile: self.layout().profile(),
             geometry: root.geometry_kinds.clone(),
             axes: root.axes.iter().map(|axis| axis.name.clone()).collect(),
             bounds: root.bounds.clone(),
             levels: try_join_all(levels).await?,
-            notes,
+            notes: notes.collect(),
         })
     }
 }

@@ -57,7 +57,10 @@ fn check(recipe: &Recipe) {
     let truth = &made.truth;
     assert_eq!(info.profile, recipe.profile.name());
     assert_eq!(info.axes, truth.axes);
-    assert_eq!(info.notes, Vec::<String>::new());
+    let is_preview = recipe.profile == RecipeProfile::V10;
+    let of_preview = |note: &String| note.starts_with("generation 0.10 is a preview");
+    assert_eq!(info.notes.len(), usize::from(is_preview));
+    assert!(info.notes.iter().all(of_preview), "{:?}", info.notes);
     let [level] = info.levels.as_slice() else {
         panic!("{info:?}")
     };
