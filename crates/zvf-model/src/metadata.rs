@@ -19,6 +19,7 @@ pub(crate) mod dialect;
 mod fields;
 mod members;
 mod parse;
+mod places;
 
 pub use crate::excerpt::Excerpt;
 pub(crate) use fields::{Fields, JsonField, Noter};

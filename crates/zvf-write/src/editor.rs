@@ -162,8 +162,7 @@ impl Editor {
             let profile = dataset.layout().profile();
             // Structure alone does not prove the generation: a newer version may have the same
             // layout.
-            let declared = dataset.root().version;
-            let declared = declared.and_then(Generation::of_version);
+            let declared = dataset.root().version.and_then(Generation::of_version);
             let is_current = dataset.layout().generation.is_current();
             if !is_current || declared != Some(dataset.layout().generation) {
                 let profile = if is_current {

@@ -19,34 +19,30 @@
 
 use serde_json::Value;
 
-use super::{Attributes, Excerpt, Fields, JsonMembers, MetadataError, MetadataFault};
+use super::{
+    Attributes, Excerpt, Fields, JsonMembers, MetadataError, MetadataFault,
+    places::{
+        BLOCK, CONVENTIONS, ENTRY, KIND, LEVEL_BLOCK, MEMBERS, MULTISCALES, OLD_TAG, TAG, TYPES,
+        UUID, ZARR_VECTORS_UUID, entries, is_of,
+    },
+};
 use crate::{generation::Generation, key::Key};
+
+pub(crate) use super::places::{is_marked, place};
 
 /// Key of the `zarr.json` of the root.
 const METADATA: &str = "zarr.json";
-const CONVENTIONS: &str = "zarr_conventions";
-const BLOCK: &str = "zarr_vectors";
-const LEVEL_BLOCK: &str = "zarr_vectors_level";
-const MULTISCALES: &str = "multiscales";
-const TAG: &str = "zv_array";
-const OLD_TAG: &str = "zvf_array";
-const KIND: &str = "kind";
-const UUID: &str = "uuid";
 const ROOT: &str = "root";
 const LEVEL: &str = "level";
 const PARAMETRIC: &str = "parametric";
-const TYPES: &str = "parametric_types";
 const CRS: &str = "crs";
 const USER_METADATA: &str = "user_metadata";
-/// Members of a dataset that its entry in the layout has besides the asset.
-const ENTRY: &str = "layout";
 const TRANSFORMS: &str = "coordinateTransformations";
 /// Attributes of a coordinate reference system, in the order in which readers take them.
 const PROJJSON: &str = "proj:projjson";
 const CODE: &str = "proj:code";
 const WKT2: &str = "proj:wkt2";
 
-const ZARR_VECTORS_UUID: &str = "66268a61-7833-4995-bbcb-233bb417dae5";
 const MULTISCALES_UUID: &str = "d35379db-88df-4056-af3a-620245f8e347";
 const PROJ_UUID: &str = "f17cb550-5864-4468-aeb7-f3180cfb622f";
 
@@ -69,68 +65,14 @@ const KINDS: [(&str, &str); 15] = [
     ("parametric_names", "parametric_names"),
 ];
 
-/// Members of the attributes of arrays and families that the format defines.
-const MEMBERS: [&str; 35] = [
-    "_FillValue",
-    "categories",
-    "channel_names",
-    "chunk_grid_origin",
-    "directed",
-    "dtype",
-    "encoding",
-    "fill_sentinel_meaning",
-    "group_ranges",
-    "has_perm",
-    "has_present_mask",
-    "layout",
-    "level_delta",
-    "link_width",
-    "manifest_block_dtype",
-    "max_row_length",
-    "name",
-    "ndim",
-    "nonempty_chunks",
-    "num_channels",
-    "num_groups",
-    "num_links",
-    "num_objects",
-    "num_physical_records",
-    "num_present",
-    "object_ids_sorted",
-    "offsets",
-    "ordered",
-    TYPES,
-    "row_shape",
-    "shape",
-    "sid_ndim",
-    "store",
-    "vertex_count",
-    // The list of chunks in copies of nodes.
-    "zvf_chunk_runs",
-];
-
 /// Member of the entry that [`read`] adds to a node without one. It is never stored.
 const MISSING: &str = "zvf_missing";
-
-/// Returns whether the attributes of a node are of a store of 0.10, in either form.
-pub(crate) fn is_marked(attributes: &Attributes) -> bool {
-    entries(attributes).any(|entry| is_of(entry, ZARR_VECTORS_UUID))
-}
-
-fn entries(attributes: &Attributes) -> impl Iterator<Item = &Value> {
-    let list = attributes.get(CONVENTIONS).and_then(Value::as_array);
-    list.into_iter().flatten()
-}
-
-fn is_of(entry: &Value, uuid: &str) -> bool {
-    entry.get(UUID).and_then(Value::as_str) == Some(uuid)
-}
 
 /// Changes the members of the format in the stored attributes of a node, in either dialect.
 pub(crate) fn change_members(attributes: &mut Attributes, change: impl FnOnce(&mut Attributes)) {
     match attributes.get_mut(BLOCK) {
         Some(Value::Object(block)) if block.get(KIND).is_some_and(Value::is_string) => {
-            change(block)
+            change(block);
         }
         _ => change(attributes),
     }
@@ -217,32 +159,6 @@ pub(crate) fn missing_conventions(key: &Key, attributes: &Attributes) -> Option<
     complete(&mut marked);
     let list = marked.remove(CONVENTIONS)?;
     (attributes.get(CONVENTIONS) != Some(&list)).then_some(list)
-}
-
-/// Returns the place in the stored attributes of a place in `attributes`, such as
-/// `attributes.zarr_vectors_level.level`.
-pub(crate) fn place(attributes: &Attributes, place: &str) -> String {
-    let renamed = || {
-        let rest = place.strip_prefix("attributes.")?;
-        let end = rest.find(['.', '[']).unwrap_or(rest.len());
-        let (first, after) = rest.split_at_checked(end)?;
-        let scales = |member: &str| after.strip_prefix("[0]")?.strip_prefix(member);
-        let renamed = match first {
-            LEVEL_BLOCK => format!("{BLOCK}{after}"),
-            MULTISCALES => match (scales(".axes"), scales(".datasets"), scales("")) {
-                (Some(after), ..) => format!("{BLOCK}.axes{after}"),
-                (_, Some(after), _) => format!("{MULTISCALES}.{ENTRY}{after}"),
-                (.., Some(after)) => format!("{MULTISCALES}{after}"),
-                _ => return None,
-            },
-            TAG | OLD_TAG => format!("{BLOCK}.{KIND}"),
-            name if MEMBERS.contains(&name) => format!("{BLOCK}.{rest}"),
-            _ => return None,
-        };
-        Some(format!("attributes.{renamed}"))
-    };
-    let renamed = is_marked(attributes).then(renamed).flatten();
-    renamed.unwrap_or_else(|| place.to_owned())
 }
 
 fn read_root(attributes: &mut Attributes, mut block: Attributes) {
@@ -334,8 +250,10 @@ pub(crate) fn stored(attributes: &Attributes) -> Attributes {
 
 /// Returns the kind of an array or family; `None` for other nodes.
 fn kind_of(attributes: &Attributes) -> Option<&'static str> {
-    let tag = attributes.get(TAG).or_else(|| attributes.get(OLD_TAG));
-    let tag = tag.and_then(Value::as_str);
+    let tag = attributes
+        .get(TAG)
+        .or_else(|| attributes.get(OLD_TAG))
+        .and_then(Value::as_str);
     let known = KINDS.iter().find(|(_, known)| Some(*known) == tag);
     match known {
         Some((kind, _)) => Some(*kind),

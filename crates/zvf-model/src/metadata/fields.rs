@@ -8,7 +8,7 @@ use zvf_format::numeric::Dtype;
 
 use super::{
     Assumed, Attributes, Excerpt, JsonKind, JsonPath, MetadataError, MetadataFault, MetadataNote,
-    dialect,
+    places,
 };
 use crate::{
     key::Key,
@@ -63,7 +63,7 @@ impl ParentPath<'_> {
     fn stored(&self, step: PathStep<'_>) -> String {
         let path = self.child(step);
         match self.base() {
-            Self::Attributes(attributes) => dialect::place(attributes, &path),
+            Self::Attributes(attributes) => places::place(attributes, &path),
             _ => path,
         }
     }

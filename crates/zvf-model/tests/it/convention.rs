@@ -209,8 +209,8 @@ fn arrays_and_families_have_kinds() {
     assert_eq!(family.notes, []);
     let family = family.value.unwrap();
     assert!(family.directed && family.num_links == Some(4));
-    let written = Node::group(family.to_attributes(LinkFamilyForm::Merged));
-    let written = written.in_generation(&key("0/links/0"), Generation::V0_10);
+    let written = Node::group(family.to_attributes(LinkFamilyForm::Merged))
+        .in_generation(&key("0/links/0"), Generation::V0_10);
     assert_eq!(written, node);
     for kind in ["link_fragments", "vertex_fragments", "links", "groups"] {
         read(
@@ -301,8 +301,8 @@ fn octrees_and_unknown_conventions_that_are_required_are_refused() {
     });
     let node = parse("0", &group(&role(&block))).unwrap();
     let root_metadata = parsed_root(&root()).unwrap();
-    let refused = LevelMetadata::parse(&key("0"), LevelId::FULL, node.attributes(), &root_metadata);
-    let refused = refused.unwrap_err();
+    let refused = LevelMetadata::parse(&key("0"), LevelId::FULL, node.attributes(), &root_metadata)
+        .unwrap_err();
     assert_eq!(refused.fault, MetadataFault::OctreeChunks);
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
     assert_eq!(

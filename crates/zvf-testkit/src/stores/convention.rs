@@ -12,8 +12,10 @@ const PROJ: &str = "f17cb550-5864-4468-aeb7-f3180cfb622f";
 ///
 /// Panics if a `zarr.json` is not JSON.
 pub fn as_convention(files: Vec<(String, Vec<u8>)>) -> Vec<(String, Vec<u8>)> {
-    let root = files.iter().find(|(key, _)| key == "zarr.json");
-    let root: Value = root.map_or(Value::Null, |(_, bytes)| parse(bytes));
+    let root = files
+        .iter()
+        .find(|(key, _)| key == "zarr.json")
+        .map_or(Value::Null, |(_, bytes)| parse(bytes));
     let scales = root["attributes"]["multiscales"][0].clone();
     let converted = files.into_iter().map(|(key, bytes)| {
         let Some(path) = key.strip_suffix("zarr.json") else {

@@ -21,7 +21,7 @@ impl NodeCheck<'_, '_> {
                 let mut read = Table::parse_array(self.key, self.node.attributes());
                 // dtype names only numbers; the type of text is compared below.
                 let is_text = !matches!(array.data_type, DataType::Number(_));
-                let is_dtype = |path: &str| path.ends_with(".dtype");
+                let is_dtype = |path: &str| path.rsplit('.').next() == Some("dtype");
                 read.notes
                     .retain(|note| !(is_text && is_dtype(note.path.as_str())));
                 let table = faults::noted(self.context, self.key, Ok(read));
