@@ -96,7 +96,10 @@ def is_list_of_paths(values: Any) -> bool:
         return True
     if not isinstance(values, (list, tuple)) or not values or is_arrow(values):
         return False
-    return all(np.ndim(path) == 2 for path in values)
+    try:
+        return all(np.ndim(path) == 2 for path in values)
+    except ValueError:  # Rows of different lengths.
+        return False
 
 
 def _rows(values: Any, lengths: np.ndarray[Any, Any]) -> Any:

@@ -47,7 +47,6 @@ impl Origin {
     ) -> PyResult<GeometryInput> {
         // The description reads ids of objects and names of columns only.
         let groups = std::mem::take(&mut geometry.groups).into_iter();
-        let groups = groups.map(|(id, members)| (id.into(), members));
         let mut result = QueryResult::default();
         result.level = self.level;
         result.objects = geometry.objects.take().unwrap_or_default();
@@ -56,7 +55,10 @@ impl Origin {
         result.link = std::mem::take(&mut geometry.link);
         result.object = std::mem::take(&mut geometry.object);
         result.groups = groups
-            .map(|(id, members)| ObjectGroup { id, members })
+            .map(|(id, members)| ObjectGroup {
+                id: id.into(),
+                members,
+            })
             .collect();
         let reading = ResultDescription::read(&self.dataset, &self.query, &mut result);
         let described = engine::run(py, reading)?;

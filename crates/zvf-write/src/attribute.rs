@@ -394,7 +394,10 @@ async fn root(
 
 /// Returns the root after a change that makes no level stale.
 fn unchanged_levels(dataset: &Dataset, transaction: &mut Transaction) -> Result<Bytes, Failure> {
-    Ok(root_bytes(touched_root(transaction)?, dataset.layout().generation))
+    Ok(root_bytes(
+        touched_root(transaction)?,
+        dataset.layout().generation,
+    ))
 }
 
 /// Returns the attributes of the root. The transaction conflicts with every change of the vertices.

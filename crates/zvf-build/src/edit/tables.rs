@@ -344,10 +344,8 @@ impl Table {
     pub(super) fn text(row: &[u8]) -> Option<String> {
         let (letters, rest) = row.as_chunks::<4>();
         let letters = letters.iter().map(|letter| u32::from_le_bytes(*letter));
-        let letters = letters.map(char::from_u32);
-        letters
-            .collect::<Option<String>>()
-            .filter(|_| rest.is_empty())
+        let text: Option<String> = letters.map(char::from_u32).collect();
+        text.filter(|_| rest.is_empty())
     }
 
     /// Encodes one row of an attribute; `None` for a null row.

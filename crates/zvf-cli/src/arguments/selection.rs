@@ -120,8 +120,8 @@ impl SelectionArgs {
         dataset: &Dataset,
         query: &mut Query,
     ) -> Result<(), zvf::Error> {
-        let names = self.groups.iter().filter(|group| number(group).is_none());
-        let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        let named = self.groups.iter().filter(|group| number(group).is_none());
+        let names: Vec<String> = named.map(|name| name.trim().to_owned()).collect();
         if !names.is_empty() {
             let numbers = dataset.groups_named(LevelId::FULL, &names).await?;
             query.groups.get_or_insert_default().extend(numbers);

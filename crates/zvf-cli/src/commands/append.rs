@@ -19,7 +19,6 @@ use crate::{
 If the file has ids of objects, its groups may also list stored objects.
 
 Examples:
-  zvf append tracts.zv --from more.trk
   zvf append tracts.zv --from right.zv --ids new
   zvf append tracts.zv --from more.csv --out-of-bounds expand"
 )]

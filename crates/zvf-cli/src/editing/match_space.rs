@@ -137,9 +137,11 @@ fn system_name(system: &Value) -> String {
         let authority = id.get("authority").or_else(|| id.get("type"))?;
         Some(format!("{}:{}", text(authority), text(id.get("code")?)))
     };
-    let name = system.get("name").or_else(|| system.get("frame"));
-    let name = name.and_then(Value::as_str);
-    let name = name.filter(|name| !name.is_empty() && *name != "unnamed");
+    let name = system
+        .get("name")
+        .or_else(|| system.get("frame"))
+        .and_then(Value::as_str)
+        .filter(|name| !name.is_empty() && *name != "unnamed");
     let coded = || code(system.get("id").unwrap_or(system));
     let described = || {
         let text: String = system.to_string().chars().take(80).collect();

@@ -86,9 +86,11 @@ fn appending_an_existing_object_is_an_error() {
     assert_eq!(bench.result("@a.zv", &["--group", "0,1"]), before);
     let found = bench.json(&["append", "@a.zv", "--from", "@a.csv", "--ids", "new"]);
     assert_eq!(found["object_ids"], json!([9, 10]));
-    let expected = before.replace(",5,", ",9,").replace(",8,", ",10,");
-    let expected = expected.replace("\n5,10.5\n8,2.5", "\n9,10.5\n10,2.5");
-    let expected = expected.replace("\n0,5\n0,8\n1,8", "\n0,9\n0,10\n1,10");
+    let expected = before
+        .replace(",5,", ",9,")
+        .replace(",8,", ",10,")
+        .replace("\n5,10.5\n8,2.5", "\n9,10.5\n10,2.5")
+        .replace("\n0,5\n0,8\n1,8", "\n0,9\n0,10\n1,10");
     let added = bench.result("@a.zv", &["--object", "9,10"]);
     assert_eq!(added, expected);
     let members = bench.result("@a.zv", &["--group", "1"]);

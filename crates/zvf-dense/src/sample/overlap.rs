@@ -76,8 +76,8 @@ fn mapped(affine: &Affine, lower: &[f64], upper: &[f64]) -> (Vec<f64>, Vec<f64>)
     let rows = affine.rows().chunks_exact(affine.axes().saturating_add(1));
     let bounds = rows.map(|row| {
         let shift = row.last().copied().unwrap_or(0.0);
-        let ends = row.iter().zip(lower.iter().zip(upper));
-        let ends = ends.map(|(factor, (lower, upper))| (factor * lower, factor * upper));
+        let sides = row.iter().zip(lower.iter().zip(upper));
+        let ends = sides.map(|(factor, (lower, upper))| (factor * lower, factor * upper));
         ends.fold((shift, shift), |(low, high), (a, b)| {
             (low + a.min(b), high + a.max(b))
         })

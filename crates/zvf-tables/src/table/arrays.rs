@@ -390,8 +390,10 @@ impl GeometryInput {
             .parts
             .map(|parts| (parts.offsets, parts.objects))
             .unzip();
-        let object_ids = result.object_ids.map(ObjectIds::into_numbers);
-        let object_ids = object_ids.filter(|_| !result.objects.is_empty());
+        let object_ids = result
+            .object_ids
+            .filter(|_| !result.objects.is_empty())
+            .map(ObjectIds::into_numbers);
         geometry.owners = VertexOwners::of_columns(kind, offsets, part_objects, object_ids)?;
         if let Some(links) = result.links {
             let width = usize::try_from(links.width).unwrap_or(usize::MAX);

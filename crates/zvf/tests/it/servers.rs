@@ -7,9 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::{
-    Bbox, Dataset, Error, Generation, OpenOptions, Query, QueryResult, Selection, StoreInfo,
-};
+use zvf::{Bbox, Dataset, Error, OpenOptions, Query, QueryResult, Selection, StoreInfo};
 use zvf_model::{
     key::Key,
     zarr::{Array, Node},

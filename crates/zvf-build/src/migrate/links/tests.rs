@@ -1,5 +1,7 @@
 //! Tests of link placement by profile and policy.
 
+use zvf_format::fragment::FragmentIndexBuilder;
+
 use super::*;
 use crate::CellCompression;
 use crate::design::{CellChecksums, Profile};
@@ -104,9 +106,9 @@ fn links_within_a_chunk_are_appended_to_it() {
     let groups = more.groups(None, 1).unwrap_or_default();
     let index = FragmentIndex::parse(&groups);
     assert_eq!(index.map(|index| (index.len(), index.extent())), Ok((1, 2)));
-    let groups = more
-        .groups(Some(&crate::link_placement::single_group(1)), 1)
-        .unwrap_or_default();
+    let mut one = FragmentIndexBuilder::default();
+    one.push_range(0..1).unwrap();
+    let groups = more.groups(Some(&one.finish()), 1).unwrap_or_default();
     let index = FragmentIndex::parse(&groups);
     assert_eq!(index.map(|index| (index.len(), index.extent())), Ok((2, 2)));
     let up = links(Profile::V09, 1, (false, false));

@@ -30,6 +30,14 @@ pub(super) fn make(folder: &Path) {
     ]);
     let output = zvf(&["query", &at("tracts.zv"), "-o", &at("tracts.trk")]);
     assert!(output.status.success(), "{output:?}");
+    let output = zvf(&["query", &at("tracts.zv"), "-o", &at("right.npz")]);
+    assert!(output.status.success(), "{output:?}");
+    create(&[
+        &at("right.zv"),
+        "--kind=streamlines",
+        "--from",
+        &at("right.npz"),
+    ]);
     write("cloud.csv", cloud());
     create(&[&at("cloud.zv"), "--kind=points", "--from", &at("cloud.csv")]);
     let classified = at("classified.parquet");
