@@ -143,9 +143,19 @@ def test_steps_of_paths_are_stored_as_links() -> None:
         )  # fmt: skip
         dataset = zvf.open(f"{number}.zv")
         assert len(dataset.query()) == 3
-        assert dataset.info().levels[0].links == [None, 1, 1, 2][number]
+        assert dataset.info().levels[0].links == [0, 1, 1, 2][number]
     with pytest.raises(ValueError, match="between or all"):
         zvf.create("no.zv", kind="points", positions=[[0, 0, 0]], step_links="some")  # type: ignore[arg-type]
+
+
+def test_values_of_links_between_chunks_are_one_array() -> None:
+    for name, flat in [("cells.zv", False), ("flat.zv", True)]:
+        zvf.create(
+            name, kind="graphs", positions=[[0, 0, 0], [9, 0, 0]], links=[[0, 1]],
+            link={"weight": [0.5]}, chunk_shape=(5, 5, 5), profile="0.8", flat_link_attributes=flat,
+        )  # fmt: skip
+        assert zvf.open(name).query().link["weight"].tolist() == [0.5]
+        assert Path(name, "0/cross_chunk_link_attributes/weight/0/data").exists() == flat
 
 
 def test_findings_and_plans_have_every_field() -> None:

@@ -41,7 +41,7 @@ def made(kind: str) -> zvf.Dataset:
 
 
 def described(store: str) -> dict[str, Any]:
-    root = json.loads(Path(store, "zarr.json").read_text())["attributes"]
+    root: dict[str, Any] = json.loads(Path(store, "zarr.json").read_text())["attributes"]
     for member in ("zvf_nodes", "zvf_transaction"):
         root.pop(member, None)
     return root

@@ -179,7 +179,7 @@ class Dataset:
         """List the groups of a level that have members or a name.
 
         >>> [(group.id, group.name, group.size) for group in zvf.open("tracts.zv").groups()]
-        [(0, 'left', 2), (1, None, 1)]
+        [(0, None, 1), (1, None, 2)]
         """
         sizes, columns = self._raw.group_table(level)
         attributes = {column[0]: values_of(column) for column in columns}

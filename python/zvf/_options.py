@@ -6,7 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Required, TypeAlias, TypedDict, TypeVar
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +116,7 @@ class BatchOptions(QueryOptions, total=False):
 class GeometryArrays(TypedDict, total=False):
     """Geometry to add to a store: the arguments of `zvf.create`."""
 
-    positions: Required[Any]
+    positions: Any
     """Coordinates, one row for each vertex."""
     part_offsets: Any
     """Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`."""
@@ -371,11 +371,8 @@ def listed(options: type) -> Callable[[F], F]:
 
 def arguments_of(options: type) -> dict[str, str]:
     """Return the types of the arguments of a class of options, as text."""
-    found = {}
-    for name, kind in options.__annotations__.items():
-        text = getattr(kind, "__forward_arg__", str(kind))
-        found[name] = text.removeprefix("Required[").removesuffix("]") if "Required" in text else text
-    return found
+    kinds = options.__annotations__.items()
+    return {name: getattr(kind, "__forward_arg__", str(kind)) for name, kind in kinds}
 
 
 def _describe() -> None:

@@ -73,7 +73,7 @@ fn every_kind_and_profile_has_a_name() {
     for profile in Profile::ALL {
         assert_eq!(design(&["--profile", profile.name()]).profile, profile);
     }
-    assert!(refused(&["--profile", "0.7"]).contains("0.9, 0.8, 0.8-padded"));
+    assert!(refused(&["--profile", "0.7"]).contains("0.9, 0.10, 0.8, 0.8-padded"));
     let line = ["zvf", "out.zv"];
     let error = Command::try_parse_from(line).unwrap_err().to_string();
     assert!(error.contains("--from"), "{error}");

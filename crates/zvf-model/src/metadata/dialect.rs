@@ -99,9 +99,7 @@ pub(crate) fn read(key: &Key, attributes: &mut Attributes) -> Result<(), Metadat
         if is_root && kind != ROOT {
             return Err(at.disagrees("the node's place"));
         }
-        if kind == ROOT
-            && let Some(scales) = fields.get(MULTISCALES)
-        {
+        if let Some(scales) = fields.get(MULTISCALES).filter(|_| kind == ROOT) {
             scales.fields()?;
         }
         let is_known = [ROOT, LEVEL, PARAMETRIC].contains(&kind)
