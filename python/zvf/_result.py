@@ -135,7 +135,7 @@ class Result:
     damaged: list[tuple[str, str]]
     notes: list[str]
 
-    def __init__(self, raw: RawResult, store: _zvf.Dataset, query: Mapping[str, Any]) -> None:
+    def __init__(self, raw: RawResult, store: _zvf.Dataset, query: dict[str, Any]) -> None:
         (
             self.level, self.levels, self.first_row, self.axes, self.notes, self.positions,
             self.objects, self.part_offsets, self.part_objects, self.object_ids, self.row_ids,
@@ -146,7 +146,7 @@ class Result:
         self.fragment = Columns(fragment) if fragment else NO_COLUMNS
         self.link = Columns(link) if link else NO_COLUMNS
         self.object = Columns(object) if object else NO_COLUMNS
-        self._origin: Origin | None = (store, dict(query), self.level)
+        self._origin: Origin | None = (store, query, self.level)
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy in another process may not reach the store.
@@ -340,7 +340,7 @@ class Batches(Iterator[Result]):
         self,
         raw: _zvf.Batches,
         store: _zvf.Dataset,
-        query: Mapping[str, Any],
+        query: dict[str, Any],
         check: Callable[[], None] | None = None,
     ) -> None:
         self._raw = raw

@@ -111,7 +111,7 @@ fn check_support(
     if !design.profile.is_current() && (design.directed || design.duplicate) {
         return Err(BuildError::LinkPolicy(design.profile.name()));
     }
-    if design.profile == Profile::V09 && design.flat_link_attributes {
+    if design.profile.is_current() && design.flat_link_attributes {
         return Err(BuildError::UnsupportedOption {
             profile: design.profile.name(),
             what: "one array for the attributes of links between chunks; use profile 0.8",

@@ -17,7 +17,7 @@ const MAX_ELEMENTS: u64 = 1 << 22;
 /// Number of elements of a request.
 const BATCH: usize = 4096;
 
-/// Returns the chunks of array `key` of byte strings: those that it lists, or else those that are stored.
+/// Returns the chunks that an array of byte strings lists, or, if it has no list, the stored ones.
 ///
 /// A missing list takes one listing of the array, and the reads of all cells of its shards.
 ///

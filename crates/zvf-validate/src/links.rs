@@ -94,7 +94,7 @@ enum EndChunks {
     Keyed(usize),
     /// The chunks that each record names, each with this number of coordinates.
     Named(usize),
-    /// Those of the numbers of vertices in each record.
+    /// The chunks of the vertices that each record numbers.
     Numbered(VertexNumbering),
 }
 

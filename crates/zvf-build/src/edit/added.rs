@@ -23,8 +23,8 @@ impl LevelSnapshot {
         let members = geometry.groups.values().flatten();
         let ids: BTreeSet<i64> = own.chain(described).chain(members).copied().collect();
         // Ids that do not fit are equal, and refused.
-        let numbers = (0_i64..).map(|rank| next.saturating_add(rank));
-        let numbers: BTreeMap<i64, i64> = ids.into_iter().zip(numbers).collect();
+        let free = (0_i64..).map(|rank| next.saturating_add(rank));
+        let numbers: BTreeMap<i64, i64> = ids.into_iter().zip(free).collect();
         let change = |ids: &mut Vec<i64>| {
             for id in ids {
                 *id = numbers.get(id).copied().unwrap_or(*id);
@@ -84,9 +84,9 @@ impl LevelSnapshot {
 
     /// Returns the numbers of the stored groups with a name.
     fn group_names(&self) -> BTreeMap<String, usize> {
-        let table = self.tables.group.get(NAME);
-        let table = table.filter(|table| table.kind.is_none());
-        let rows = table.map_or(&[][..], |table| &table.rows);
+        let named = self.tables.group.get(NAME);
+        let text = named.filter(|table| table.kind.is_none());
+        let rows = text.map_or(&[][..], |table| &table.rows);
         let mut names = BTreeMap::new();
         for (number, row) in rows.iter().enumerate() {
             if let Some(name) = row.as_deref().and_then(Table::text) {

@@ -43,9 +43,9 @@ pub(crate) struct AdditionArgs {
 /// Ids of added objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddedIds {
-    /// Those of the file.
+    /// Keep the ids of the file.
     Keep,
-    /// The next free ones.
+    /// Use the next free ids of the store.
     New,
 }
 

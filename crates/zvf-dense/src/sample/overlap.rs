@@ -11,7 +11,7 @@ use super::Affine;
 pub struct ApartError {
     /// The extents of positions, as voxels, and of the volume.
     extents: String,
-    /// What to do.
+    /// Advice to the user.
     advice: &'static str,
 }
 

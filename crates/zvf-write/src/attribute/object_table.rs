@@ -16,7 +16,7 @@ use crate::{
     writer::cell_writer::{CellWriter, StagedTransaction},
 };
 
-/// What becomes of the rows of an existing attribute that get no value.
+/// The treatment of rows of an existing attribute that get no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OldRows {
     /// They remain; the attribute must have the type of the values.

@@ -137,10 +137,12 @@ fn one_array_of_values_has_a_row_for_each_link() {
 
 #[test]
 fn one_array_of_values_is_a_form_before_0_9() {
-    let refused = WritePlan::new(chain(), design(Profile::V09, true)).unwrap_err();
-    assert!(
-        matches!(refused, BuildError::UnsupportedOption { .. }),
-        "{refused}"
-    );
-    assert!(refused.to_string().contains("0.8"), "{refused}");
+    for profile in [Profile::V09, Profile::V10] {
+        let refused = WritePlan::new(chain(), design(profile, true)).unwrap_err();
+        assert!(
+            matches!(refused, BuildError::UnsupportedOption { .. }),
+            "{refused}"
+        );
+        assert!(refused.to_string().contains("0.8"), "{refused}");
+    }
 }
