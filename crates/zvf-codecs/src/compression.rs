@@ -12,7 +12,7 @@ mod settings;
 #[cfg(feature = "zstd")]
 mod zstd;
 #[cfg(all(feature = "ruzstd", any(test, not(feature = "zstd"))))]
-mod zstd_in_rust;
+pub(crate) mod zstd_in_rust;
 
 use std::borrow::Cow;
 
@@ -45,7 +45,11 @@ pub(crate) enum ByteCodec {
 }
 
 /// Returns the error for a codec that this build lacks.
-#[cfg(not(all(feature = "blosc", feature = "gzip", feature = "zstd")))]
+#[cfg(not(all(
+    feature = "blosc",
+    feature = "gzip",
+    any(feature = "ruzstd", feature = "zstd")
+)))]
 fn feature_error(codec: &str, feature: &'static str) -> CodecsError {
     CodecsError::Feature {
         codec: codec.to_owned(),

@@ -167,6 +167,17 @@ impl Dataset {
         Ok(Self::open_following(store, options, cache_bytes).await?)
     }
 
+    /// Opens the dataset in `store`, to which this program does not write, with the cell cache of
+    /// `options`.
+    ///
+    /// # Errors
+    ///
+    /// See [`open`](Self::open).
+    #[doc(hidden)]
+    pub async fn open_caching(store: Store, options: &OpenOptions) -> Result<Self, Error> {
+        Ok(Self::open_following(store, options, options.cache).await?)
+    }
+
     /// Opens the dataset in `store` for a writer: without a cell cache and without checks of the
     /// head, because a transaction detects changes by others.
     pub(crate) fn open_store(

@@ -26,9 +26,10 @@ export interface Port {
   readonly name: string;
   /**
    * Reads an object or the bytes `start` to `end` of it; `undefined` if it does not exist. A range is
-   * cut at the end of the object. With a negative `start` and without `end`, the last bytes.
+   * cut at the end of the object. With a negative `start` and without `end`, the last bytes. `null` if
+   * the object still has the tag `unless`; a port without tags ignores it.
    */
-  read(key: string, range: Range | undefined, signal: AbortSignal | undefined): Promise<Piece | undefined>;
+  read(key: string, range: Range | undefined, signal: AbortSignal | undefined, unless?: string): Promise<Piece | null | undefined>;
   /** Lists the objects below a prefix, with their sizes. Absent where objects cannot be listed. */
   list?(prefix: string, signal: AbortSignal | undefined): Promise<[key: string, size: number][]>;
 }
@@ -47,6 +48,8 @@ export interface Piece {
   size: number;
   /** Identifies the state of the object, if the source knows it. */
   etag?: string;
+  /** Time of the last change in milliseconds since 1970; 0 if unknown. */
+  modified?: number;
 }
 
 export interface OpenOptions {

@@ -1,6 +1,7 @@
 //! The compression codecs of streams.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+#[cfg(feature = "zstd")]
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::{StreamError, blosclz, lz4};
@@ -60,8 +61,10 @@ impl BloscCodec {
 #[derive(Default)]
 pub(super) struct StreamDecoder {
     zlib: Option<Decompress>,
+    #[cfg(feature = "zstd")]
     zstd: Option<Decompressor<'static>>,
     /// The dictionary that `zstd` was created with.
+    #[cfg(feature = "zstd")]
     dictionary: Vec<u8>,
 }
 
@@ -88,7 +91,10 @@ impl StreamDecoder {
             }
             BloscCodec::Snappy => snap::raw::Decoder::new().decompress(stream, out).ok(),
             BloscCodec::Zlib => self.inflate(stream, out),
+            #[cfg(feature = "zstd")]
             BloscCodec::Zstd => self.zstd(stream, dictionary, out),
+            #[cfg(not(feature = "zstd"))]
+            BloscCodec::Zstd => zstd_in_rust(stream, dictionary, out),
         };
         match found {
             None => Err(StreamError::Codec),
@@ -111,6 +117,7 @@ impl StreamDecoder {
 
     /// Decompresses a zstd frame. The capacity of `out` limits the output; the content size in the
     /// frame header is not trusted.
+    #[cfg(feature = "zstd")]
     fn zstd(&mut self, stream: &[u8], dictionary: &[u8], out: &mut [u8]) -> Option<usize> {
         if self.dictionary != dictionary {
             self.zstd = None;
@@ -124,10 +131,32 @@ impl StreamDecoder {
     }
 }
 
+/// Decompresses a zstd frame without a dictionary, in builds without the C library.
+#[cfg(not(feature = "zstd"))]
+fn zstd_in_rust(stream: &[u8], dictionary: &[u8], out: &mut [u8]) -> Option<usize> {
+    if !dictionary.is_empty() {
+        return None;
+    }
+    #[cfg(feature = "ruzstd")]
+    {
+        let limit = u64::try_from(out.len()).ok()?;
+        let stream = bytes::Bytes::copy_from_slice(stream);
+        let decoded = crate::compression::zstd_in_rust::decode(&stream, limit).ok()?;
+        out.get_mut(..decoded.len())?.copy_from_slice(&decoded);
+        Some(decoded.len())
+    }
+    #[cfg(not(feature = "ruzstd"))]
+    {
+        let _ = (stream, out);
+        None
+    }
+}
+
 /// A stream encoder at one compression level.
 pub(super) enum StreamEncoder {
     Lz4,
     Zlib(Compress),
+    #[cfg(feature = "zstd")]
     Zstd(Compressor<'static>),
 }
 
@@ -140,6 +169,9 @@ impl StreamEncoder {
             BloscCodec::Zlib => {
                 Self::Zlib(Compress::new(Compression::new(level.min(9).into()), true))
             }
+            #[cfg(not(feature = "zstd"))]
+            BloscCodec::Zstd => return None,
+            #[cfg(feature = "zstd")]
             BloscCodec::Zstd => Self::Zstd(Compressor::new(zstd_level(level)).ok()?),
         })
     }
@@ -157,12 +189,14 @@ impl StreamEncoder {
                     _ => None,
                 }
             }
+            #[cfg(feature = "zstd")]
             Self::Zstd(zstd) => zstd.compress_to_buffer(stream, out).ok(),
         }
     }
 }
 
 /// Maps the levels of Blosc to the full range of zstd levels.
+#[cfg(feature = "zstd")]
 fn zstd_level(level: u8) -> i32 {
     match level {
         0 | 1 => 1,

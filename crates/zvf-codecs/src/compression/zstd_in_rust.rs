@@ -18,7 +18,7 @@ const WINDOW_BYTES: u64 = 8 << 20;
 const SINGLE_SEGMENT: (usize, u8) = (4, 1 << 5);
 
 /// Decodes all frames, within `limit` bytes. The window of a frame takes at most as much, or 8 MiB.
-pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
+pub(crate) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
     let fail = |source: FrameDecoderError| damaged(CODEC, source.into());
     let over_limit = DecodeError::OverLimit { limit };
     let mut input: &[u8] = bytes;

@@ -1,7 +1,11 @@
 //! Retries that `object_store` does not make.
 
 use core::{future::Future, time::Duration};
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 use std::time::Instant;
+
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+use web_time::Instant;
 
 /// Limits on the number and the duration of retries.
 #[derive(Clone, Copy, Debug)]

@@ -114,7 +114,7 @@ impl Snapshot {
         let Some(age) = settled_after else {
             return;
         };
-        let limit = SystemTime::now()
+        let limit = now()
             .checked_sub(age)
             .map_or(0, millis)
             .min(self.head().modified.saturating_add(1));
@@ -345,6 +345,21 @@ impl FileIdentity {
         let limit = now.checked_sub(RECENT).map_or(0, millis);
         modified.max(changed) < limit
     }
+}
+
+/// Returns the time.
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+/// Returns the time. The clock of the standard library panics in browsers.
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+fn now() -> SystemTime {
+    let age = web_time::SystemTime::now().duration_since(web_time::SystemTime::UNIX_EPOCH);
+    UNIX_EPOCH
+        .checked_add(age.unwrap_or_default())
+        .unwrap_or(UNIX_EPOCH)
 }
 
 /// Returns a time in milliseconds since 1970.
