@@ -3,7 +3,9 @@
 use js_sys::{Array, Object, Reflect, Uint8Array};
 use serde_json::{Value, json};
 use wasm_bindgen::JsValue;
-use zvf::{Column, ColumnValues, LevelUse, NumericColumn, ObjectIds, QueryResult, Skipped, numeric::Kind};
+use zvf::{
+    Column, ColumnValues, LevelUse, NumericColumn, ObjectIds, QueryResult, Skipped, numeric::Kind,
+};
 
 /// An answer.
 #[derive(Debug, Default)]
@@ -27,7 +29,7 @@ impl Answer {
     /// # Errors
     ///
     /// A sentence if a row number exceeds 32 bits.
-    pub(crate) fn of_result(result: QueryResult, axes: usize) -> Result<Self, String> {
+    pub(crate) fn of_result(result: QueryResult) -> Result<Self, String> {
         let mut answer = Self::default();
         let first_row = result.first_row;
         let mut json = json!({
@@ -40,7 +42,6 @@ impl Answer {
             "skipped": skipped(&result.skipped),
             "notes": result.notes,
         });
-        debug_assert_eq!(axes, result.axes.len());
         let mut set = |name: &str, value: Value| json[name] = value;
         set("positions", answer.numbers(&result.positions));
         set("objects", answer.int64(&result.objects));
@@ -74,7 +75,8 @@ impl Answer {
             set(family, columns.collect());
         }
         let groups = result.groups.iter();
-        let groups = groups.map(|group| json!({"id": group.id, "members": answer.int64(&group.members)}));
+        let groups =
+            groups.map(|group| json!({"id": group.id, "members": answer.int64(&group.members)}));
         set("groups", groups.collect());
         answer.json = json;
         Ok(answer)
@@ -111,9 +113,13 @@ impl Answer {
 
     /// Adds rows, less the first row of the batch.
     fn rows(&mut self, rows: &[u64], first: u64) -> Result<Value, String> {
-        let narrow = |row: &u64| row.checked_sub(first).and_then(|row| u32::try_from(row).ok());
+        let narrow = |row: &u64| {
+            row.checked_sub(first)
+                .and_then(|row| u32::try_from(row).ok())
+        };
         let narrow: Option<Vec<u32>> = rows.iter().map(narrow).collect();
-        let narrow = narrow.ok_or("the result has more than 4,294,967,295 rows; select less, or read batches")?;
+        let narrow = narrow
+            .ok_or("the result has more than 4,294,967,295 rows; select less, or read batches")?;
         Ok(self.numbers(&NumericColumn::from_values(1, narrow)))
     }
 
@@ -122,17 +128,26 @@ impl Answer {
         let wider = || {
             let view = column.view();
             let values = view.iter().flat_map(|rows| {
-                let cells = (0..rows.rows()).flat_map(move |row| (0..column.width).map(move |at| (row, at)));
-                cells.map(move |(row, at)| rows.value(row, at).map_or(f64::NAN, |value| value.to_f64()))
+                let cells = (0..rows.rows())
+                    .flat_map(move |row| (0..column.width).map(move |at| (row, at)));
+                cells.map(move |(row, at)| {
+                    rows.value(row, at).map_or(f64::NAN, |value| value.to_f64())
+                })
             });
             NumericColumn::float64(column.width, values)
         };
         match column.kind {
             Kind::Bool => self.buffer("uint8", column.width, &column.bytes),
-            Kind::Int8 | Kind::UInt8 | Kind::Int16 | Kind::UInt16 | Kind::Int32 | Kind::UInt32
-            | Kind::Int64 | Kind::UInt64 | Kind::Float32 | Kind::Float64 => {
-                self.buffer(column.kind.name(), column.width, &column.bytes)
-            }
+            Kind::Int8
+            | Kind::UInt8
+            | Kind::Int16
+            | Kind::UInt16
+            | Kind::Int32
+            | Kind::UInt32
+            | Kind::Int64
+            | Kind::UInt64
+            | Kind::Float32
+            | Kind::Float64 => self.buffer(column.kind.name(), column.width, &column.bytes),
             _ => self.buffer("float64", column.width, &wider().bytes),
         }
     }
@@ -154,11 +169,15 @@ impl Answer {
 /// Returns the level and the number of vertices of each use.
 pub(crate) fn levels(levels: &[LevelUse]) -> Vec<(u32, u64)> {
     let levels = levels.iter();
-    levels.map(|level| (level.level.number(), level.vertices)).collect()
+    levels
+        .map(|level| (level.level.number(), level.vertices))
+        .collect()
 }
 
 /// Returns the key and the reason of each skipped part.
 pub(crate) fn skipped(parts: &[Skipped]) -> Vec<Value> {
     let parts = parts.iter();
-    parts.map(|part| json!({"key": part.key.to_string(), "reason": part.reason})).collect()
+    parts
+        .map(|part| json!({"key": part.key.to_string(), "reason": part.reason}))
+        .collect()
 }

@@ -84,7 +84,11 @@ pub(crate) async fn groups(dataset: &Dataset, level: LevelId) -> Result<Value, E
 }
 
 /// Computes the range of an attribute on a level, the coarsest unless given.
-pub(crate) async fn range(dataset: &Dataset, level: Option<LevelId>, name: &str) -> Result<Value, Error> {
+pub(crate) async fn range(
+    dataset: &Dataset,
+    level: Option<LevelId>,
+    name: &str,
+) -> Result<Value, Error> {
     let coarsest = dataset.levels().last().copied().unwrap_or(LevelId::FULL);
     let level = level.unwrap_or(coarsest);
     let mut found = dataset.attributes(level).await?;

@@ -15,7 +15,7 @@ use js_sys::{Object, Promise, Reflect};
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::future_to_promise;
-use zvf::{BatchStream, Dataset, Error, LevelId, OpenOptions, QueryReport};
+use zvf::{BatchStream, Dataset, Error, LevelId, OpenOptions, Query, QueryReport};
 use zvf_model::error_chain::error_chain;
 
 use answer::Answer;
@@ -55,7 +55,6 @@ pub struct Engine {
 #[derive(Debug)]
 pub struct Batches {
     stream: Rc<RefCell<Option<BatchStream<Error>>>>,
-    axes: usize,
 }
 
 /// Opens the store behind a port and returns an [`Engine`].
@@ -105,19 +104,18 @@ impl Engine {
         })
     }
 
-    /// Starts a query in batches.
-    ///
-    /// # Errors
-    ///
-    /// An error of JavaScript if the request is not valid.
-    pub fn batches(&self, request: &str) -> Result<Batches, JsValue> {
-        let mut given = Request::parse(request).map_err(|text| input_error(&text))?;
-        let options = given.batch_options().map_err(|text| input_error(&text))?;
-        let query = given.query().map_err(|text| input_error(&text))?;
-        let stream = self.dataset.stream(&query, options);
-        Ok(Batches {
-            stream: Rc::new(RefCell::new(Some(stream))),
-            axes: self.dataset.root().axes.len(),
+    /// Starts a query and returns its [`Batches`].
+    pub fn batches(&self, request: String) -> Promise {
+        let dataset = self.dataset.clone();
+        future_to_promise(async move {
+            let mut given = Request::parse(&request).map_err(|text| input_error(&text))?;
+            let options = given.batch_options().map_err(|text| input_error(&text))?;
+            let query = query(&dataset, given).await?;
+            let stream = dataset.stream(&query, options);
+            let batches = Batches {
+                stream: Rc::new(RefCell::new(Some(stream))),
+            };
+            Ok(batches.into())
         })
     }
 
@@ -134,7 +132,6 @@ impl Batches {
     /// Returns the next batch; `undefined` after the last.
     pub fn next(&self, cancelled: Promise) -> Promise {
         let slot = Rc::clone(&self.stream);
-        let axes = self.axes;
         until(cancelled, async move {
             // Taken for the time of the call, so that a second call finds the stream in use.
             let Some(mut stream) = slot.borrow_mut().take() else {
@@ -144,11 +141,16 @@ impl Batches {
                 None => Ok(JsValue::UNDEFINED),
                 Some(Err(error)) => Err(engine_error(&error)),
                 Some(Ok(mut batch)) => {
-                    let report = stream.report().cloned().unwrap_or_else(QueryReport::default);
+                    let report = stream
+                        .report()
+                        .cloned()
+                        .unwrap_or_else(QueryReport::default);
                     batch.notes.extend(report.notes);
                     batch.skipped.extend(report.skipped);
                     *slot.borrow_mut() = Some(stream);
-                    Ok(Answer::of_result(batch, axes).map_err(|text| thrown("over budget", &text, None))?.into_js())
+                    Ok(Answer::of_result(batch)
+                        .map_err(|text| thrown("over budget", &text, None))?
+                        .into_js())
                 }
             }
         })
@@ -192,12 +194,7 @@ async fn answer(dataset: &Dataset, method: &str, request: &str) -> Result<Answer
         .map(Answer::from)
         .map_err(failed);
     }
-    let names = given.group_names().map_err(input)?;
-    let mut query = given.query().map_err(input)?;
-    if !names.is_empty() {
-        let numbers = dataset.groups_named(LevelId::FULL, &names).await;
-        query.groups.get_or_insert_default().extend(numbers.map_err(failed)?);
-    }
+    let query = query(dataset, given).await?;
     match method {
         "query" => {
             let mut found = dataset.query(&query).await.map_err(failed)?;
@@ -206,8 +203,7 @@ async fn answer(dataset: &Dataset, method: &str, request: &str) -> Result<Answer
             {
                 found.notes.extend(bbox.why_empty(dataset.root()));
             }
-            let axes = found.axes.len();
-            Answer::of_result(found, axes).map_err(|text| thrown("over budget", &text, None))
+            Answer::of_result(found).map_err(|text| thrown("over budget", &text, None))
         }
         "count" => {
             let counts = dataset.count(&query).await.map_err(failed)?;
@@ -250,8 +246,23 @@ async fn answer(dataset: &Dataset, method: &str, request: &str) -> Result<Answer
     }
 }
 
+/// Builds the query of a request, with the numbers of the groups that it names.
+async fn query(dataset: &Dataset, mut given: Request) -> Result<Query, JsValue> {
+    let names = given.group_names().map_err(|text| input_error(&text))?;
+    let mut query = given.query().map_err(|text| input_error(&text))?;
+    if !names.is_empty() {
+        let numbers = dataset.groups_named(LevelId::FULL, &names).await;
+        let numbers = numbers.map_err(|error| engine_error(&error))?;
+        query.groups.get_or_insert_default().extend(numbers);
+    }
+    Ok(query)
+}
+
 /// Converts a count to a number of JavaScript, which is exact up to 2^53.
-#[expect(clippy::cast_precision_loss, reason = "JavaScript has no other numbers in JSON")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "JavaScript has no other numbers in JSON"
+)]
 fn to_number(count: u64) -> f64 {
     count as f64
 }
@@ -279,7 +290,11 @@ fn engine_error(error: &Error) -> JsValue {
 /// Returns an object from which the package makes a `ZvfError`.
 fn thrown(kind: &str, message: &str, key: Option<&str>) -> JsValue {
     let object = Object::new();
-    for (name, text) in [("kind", Some(kind)), ("message", Some(message)), ("key", key)] {
+    for (name, text) in [
+        ("kind", Some(kind)),
+        ("message", Some(message)),
+        ("key", key),
+    ] {
         if let Some(text) = text {
             // Setting a member of a plain object does not fail.
             let _ = Reflect::set(&object, &name.into(), &text.into());

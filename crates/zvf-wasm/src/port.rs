@@ -74,7 +74,9 @@ struct Abort(AbortController);
 
 impl Abort {
     fn new() -> Result<Self> {
-        AbortController::new().map(Self).map_err(|error| failure("", &error))
+        AbortController::new()
+            .map(Self)
+            .map_err(|error| failure("", &error))
     }
 }
 
@@ -91,9 +93,10 @@ impl ObjectStore for Objects {
         let (start, end) = match &options.range {
             _ if options.head => (Some(0.0), Some(1.0)),
             None => (None, None),
-            Some(GetRange::Bounded(range)) => {
-                (Some(crate::to_number(range.start)), Some(crate::to_number(range.end)))
-            }
+            Some(GetRange::Bounded(range)) => (
+                Some(crate::to_number(range.start)),
+                Some(crate::to_number(range.end)),
+            ),
             Some(GetRange::Offset(start)) => (Some(crate::to_number(*start)), None),
             Some(GetRange::Suffix(bytes)) => (Some(-crate::to_number(*bytes)), None),
         };
@@ -118,7 +121,10 @@ impl ObjectStore for Objects {
                 Err(error) => vec![Err(error)],
             }
         };
-        SendWrapper::new(listed).map(stream::iter).flatten_stream().boxed()
+        SendWrapper::new(listed)
+            .map(stream::iter)
+            .flatten_stream()
+            .boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
@@ -204,12 +210,20 @@ impl Piece {
                 source: source("the object has not changed"),
             });
         }
-        let wrong = || generic(format!("{key}: the port answered with something else than a piece"));
+        let wrong = || {
+            generic(format!(
+                "{key}: the port answered with something else than a piece"
+            ))
+        };
         let member = |name: &str| Reflect::get(answer, &name.into()).map_err(|_| wrong());
         let whole = |value: &JsValue| value.as_f64().and_then(whole_number).ok_or_else(wrong);
-        let bytes = member("bytes")?.dyn_into::<Uint8Array>().map_err(|_| wrong())?;
+        let bytes = member("bytes")?
+            .dyn_into::<Uint8Array>()
+            .map_err(|_| wrong())?;
         let (start, size) = (whole(&member("start")?)?, whole(&member("size")?)?);
-        let end = start.checked_add(bytes.length().into()).filter(|end| *end <= size);
+        let end = start
+            .checked_add(bytes.length().into())
+            .filter(|end| *end <= size);
         Ok(Self {
             range: start..end.ok_or_else(wrong)?,
             size,
@@ -220,7 +234,10 @@ impl Piece {
     }
 
     fn into_result(self, location: &Path, head: bool) -> Result<GetResult> {
-        #[expect(clippy::cast_possible_truncation, reason = "saturates; the time is only compared")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "saturates; the time is only compared"
+        )]
         let modified = DateTime::from_timestamp_millis(self.modified as i64).unwrap_or_default();
         let meta = ObjectMeta {
             location: location.clone(),
@@ -229,7 +246,11 @@ impl Piece {
             e_tag: self.etag,
             version: None,
         };
-        let (range, bytes) = if head { (0..0, Bytes::new()) } else { (self.range, self.bytes) };
+        let (range, bytes) = if head {
+            (0..0, Bytes::new())
+        } else {
+            (self.range, self.bytes)
+        };
         Ok(GetResult {
             payload: GetResultPayload::Stream(stream::once(async { Ok(bytes) }).boxed()),
             meta,
@@ -249,7 +270,11 @@ async fn listing(port: &Port, prefix: &str) -> Result<Vec<ObjectMeta>> {
             source: "the objects of this store cannot be listed".into(),
         });
     }
-    let wrong = || generic(format!("{prefix}: the port answered with something else than a list"));
+    let wrong = || {
+        generic(format!(
+            "{prefix}: the port answered with something else than a list"
+        ))
+    };
     let rows = answer.dyn_into::<Array>().map_err(|_| wrong())?;
     if rows.length() > MAX_LISTED {
         return Err(generic(format!("{prefix}: more than {MAX_LISTED} objects")));
@@ -257,7 +282,11 @@ async fn listing(port: &Port, prefix: &str) -> Result<Vec<ObjectMeta>> {
     let rows = rows.iter().map(|row| {
         let row = row.dyn_into::<Array>().map_err(|_| wrong())?;
         let key = row.get(0).as_string().ok_or_else(wrong)?;
-        let size = row.get(1).as_f64().and_then(whole_number).ok_or_else(wrong)?;
+        let size = row
+            .get(1)
+            .as_f64()
+            .and_then(whole_number)
+            .ok_or_else(wrong)?;
         Ok(Path::parse(&key).ok().map(|location| ObjectMeta {
             location,
             last_modified: DateTime::default(),
@@ -271,9 +300,14 @@ async fn listing(port: &Port, prefix: &str) -> Result<Vec<ObjectMeta>> {
 }
 
 /// Returns a whole number that JavaScript represents exactly.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked"
+)]
 fn whole_number(value: f64) -> Option<u64> {
-    (value >= 0.0 && value <= 9_007_199_254_740_991.0 && value.fract() == 0.0).then_some(value as u64)
+    (value >= 0.0 && value <= 9_007_199_254_740_991.0 && value.fract() == 0.0)
+        .then_some(value as u64)
 }
 
 fn generic(text: String) -> Error {
@@ -293,7 +327,9 @@ fn failure(key: &str, thrown: &JsValue) -> Error {
             path: key.to_owned(),
             source: text.into(),
         },
-        Some("unsupported") => Error::NotSupported { source: text.into() },
+        Some("unsupported") => Error::NotSupported {
+            source: text.into(),
+        },
         _ => generic(text),
     }
 }

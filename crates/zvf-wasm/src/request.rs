@@ -38,7 +38,9 @@ impl Request {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
-        read(&value).map(Some).ok_or_else(|| format!("{name} is not {what}"))
+        read(&value)
+            .map(Some)
+            .ok_or_else(|| format!("{name} is not {what}"))
     }
 
     pub(crate) fn whole(&mut self, name: &str) -> Taken<u64> {
@@ -74,7 +76,11 @@ impl Request {
         let Some(Value::Array(groups)) = self.0.get_mut("groups") else {
             return Ok(Vec::new());
         };
-        let names = groups.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let names = groups
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
         groups.retain(|group| !group.is_string());
         Ok(names)
     }
@@ -99,16 +105,22 @@ impl Request {
         query.objects = self.get("objects", "a list of ids", ids)?;
         let numbers = |value: &Value| list(value, Value::as_u64);
         query.groups = self.get("groups", "a list of numbers and names of groups", numbers)?;
-        let chunks = |value: &Value| list(value, |chunk| list(chunk, Value::as_i64).map(ChunkCoord::new));
+        let chunks = |value: &Value| {
+            list(value, |chunk| {
+                list(chunk, Value::as_i64).map(ChunkCoord::new)
+            })
+        };
         query.chunks = self.get("chunks", "a list of chunks", chunks)?;
         if let Some(text) = self.text("where")? {
             let parsed = Predicate::parse(&text);
-            query.filter = Some(parsed.map_err(|error| format!("where {text:?}: {}", error_chain(&error)))?);
+            query.filter =
+                Some(parsed.map_err(|error| format!("where {text:?}: {}", error_chain(&error)))?);
         }
         query.chunked_by = self.take("chunkedBy").map(Into::into);
         let names = |value: &Value| list(value, |name| name.as_str().map(str::to_owned));
         if let Some(names) = self.get("select", "a list of names of attributes", names)? {
-            query.columns = Selection::Named(names.into_iter().map(scoped).collect::<Result<_, _>>()?);
+            query.columns =
+                Selection::Named(names.into_iter().map(scoped).collect::<Result<_, _>>()?);
         }
         query.owners = self.flag("owners")?.unwrap_or(true);
         query.row_ids = self.flag("rowIds")?.unwrap_or(false);
@@ -117,7 +129,9 @@ impl Request {
         query.keep_going = self.flag("keepGoing")?.unwrap_or(false);
         query.limit = self.whole("limit")?;
         query.geometry = self.text("geometry")?;
-        query.drill = self.get("drill", "a number of levels", |value| value.as_i64()?.try_into().ok())?;
+        query.drill = self.get("drill", "a number of levels", |value| {
+            value.as_i64()?.try_into().ok()
+        })?;
         self.finish()?;
         Ok(query)
     }
@@ -133,16 +147,25 @@ impl Request {
         let sphere = self.take("sphere");
         query.region = match (bounds, sphere) {
             (Some(_), Some(_)) => return Err("give a bbox or a sphere, not both".to_owned()),
-            (Some((lower, upper)), None) => {
-                Some(Bbox::new(&lower, &upper).map_err(|error| error_chain(&error))?.into())
-            }
+            (Some((lower, upper)), None) => Some(
+                Bbox::new(&lower, &upper)
+                    .map_err(|error| error_chain(&error))?
+                    .into(),
+            ),
             (None, Some(sphere)) => {
                 let centre = sphere.get("centre").and_then(|centre| list(centre, number));
-                let radius = sphere.get("radius").and_then(number).filter(|radius| *radius >= 0.0);
+                let radius = sphere
+                    .get("radius")
+                    .and_then(number)
+                    .filter(|radius| *radius >= 0.0);
                 let (Some(centre), Some(radius)) = (centre, radius) else {
                     return Err("a sphere has a centre and a radius of at least 0".to_owned());
                 };
-                Some(Sphere::new(&centre, radius).map_err(|error| error_chain(&error))?.into())
+                Some(
+                    Sphere::new(&centre, radius)
+                        .map_err(|error| error_chain(&error))?
+                        .into(),
+                )
             }
             (None, None) => None,
         };
@@ -169,14 +192,18 @@ impl Request {
 
     fn level_choice(&mut self) -> Result<LevelChoice, String> {
         let level = self.level()?.map(LevelChoice::Number);
-        let scale = self.get("scale", "a number above 0", |value| number(value).filter(|scale| *scale > 0.0))?;
+        let scale = self.get("scale", "a number above 0", |value| {
+            number(value).filter(|scale| *scale > 0.0)
+        })?;
         let vertices = self.whole("vertices")?.map(LevelChoice::Vertices);
         let (budget, focus) = (self.whole("budget")?, self.position("focus")?);
         if focus.is_some() && budget.is_none() {
             return Err("focus needs a budget of vertices".to_owned());
         }
         let budget = budget.map(|vertices| LevelChoice::Budget(VertexBudget { vertices, focus }));
-        let mut given = [level, scale.map(LevelChoice::Scale), vertices, budget].into_iter().flatten();
+        let mut given = [level, scale.map(LevelChoice::Scale), vertices, budget]
+            .into_iter()
+            .flatten();
         match (given.next(), given.next()) {
             (choice, None) => Ok(choice.unwrap_or_default()),
             _ => Err("give one of level, scale, vertices and budget".to_owned()),

@@ -149,7 +149,8 @@ class OpenStore implements Store {
 
   async *batches(query: Query = {}, options: BatchOptions = {}): AsyncIterableIterator<Result> {
     const { signal, ...sizes } = options;
-    const batches: Batches = await thrown(async () => this.#engine.batches(encode({ ...query, ...sizes })));
+    const request = encode({ ...query, ...sizes });
+    const batches = (await thrown(() => unlessPanicked(() => this.#engine.batches(request)))) as Batches;
     try {
       for (;;) {
         const answer = await thrown(() => unlessPanicked(() => batches.next(aborted(signal))));
