@@ -49,8 +49,8 @@ async function bytesOfModule(): Promise<BufferSource | URL> {
 
 /** Opens a store. */
 export async function open(source: Source, options: OpenOptions = {}): Promise<Store> {
-  const { headers, worker: _, signal, ...own } = options;
-  ready ??= bytesOfModule().then((module) => init({ module_or_path: module }));
+  const { headers, worker: _, signal, module, ...own } = options;
+  ready ??= (module ? Promise.resolve(module) : bytesOfModule()).then((from) => init({ module_or_path: from }));
   await ready;
   return thrown(async () => {
     const port = portOf(source, headers);

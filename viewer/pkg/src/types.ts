@@ -65,6 +65,8 @@ export interface OpenOptions {
   checkSeal?: boolean;
   /** Headers of every request, such as `Authorization`. */
   headers?: Record<string, string>;
+  /** The bytes of `zvf_bg.wasm`; fetched from beside the package unless given. The first call decides. */
+  module?: BufferSource;
   /** Run the engine in a worker; true unless given, in pages. Node always runs it directly. */
   worker?: boolean;
   signal?: AbortSignal;
