@@ -1,0 +1,94 @@
+import type { Vec3 } from "./math.ts";
+
+/** Everything that a link restores. */
+export interface State {
+  camera?: { target: Vec3; distance: number; yaw: number; pitch: number };
+  theme?: "dark" | "light";
+  axes: boolean;
+  slab?: { axis: 0 | 1 | 2; at: number; width: number };
+  layers: LayerState[];
+}
+
+export interface LayerState {
+  isVisible: boolean;
+  /** `orientation`, `object`, `group`, `plain`, or an attribute such as `vertex.fa`. */
+  color: string;
+  map: string;
+  range?: [number, number];
+  width: number;
+  share: number;
+  where: string;
+  /** Ranges of attributes, which narrow the filter. */
+  ranges: Record<string, [number, number]>;
+  groups: number[];
+  region?: Region;
+  object?: number;
+  isIsolated: boolean;
+}
+
+export type Region =
+  | { shape: "box"; center: Vec3; size: Vec3 }
+  | { shape: "sphere"; center: Vec3; radius: number };
+
+export function newLayerState(): LayerState {
+  return { isVisible: true, color: "", map: "viridis", width: 1, share: 1, where: "", ranges: {}, groups: [], isIsolated: false };
+}
+
+export const newState = (): State => ({ axes: true, layers: [] });
+
+export function toFragment(state: State): string {
+  const short = (_key: string, value: unknown) => (typeof value === "number" ? Number(value.toPrecision(6)) : value);
+  return `#${encodeURIComponent(JSON.stringify(state, short))}`;
+}
+
+const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+const isVec3 = (value: unknown): value is Vec3 => Array.isArray(value) && value.length === 3 && value.every(isNumber);
+const isRange = (value: unknown): value is [number, number] =>
+  Array.isArray(value) && value.length === 2 && value.every(isNumber);
+type Bag = Record<string, unknown>;
+const bag = (value: unknown): Bag => (typeof value === "object" && value !== null ? (value as Bag) : {});
+
+/** Reads a fragment, whoever wrote it: what is not of the right type is left out. */
+export function fromFragment(fragment: string): State {
+  const state = newState();
+  let read: Bag;
+  try {
+    read = bag(JSON.parse(decodeURIComponent(fragment.slice(1))));
+  } catch {
+    return state;
+  }
+  const camera = bag(read.camera);
+  if (isVec3(camera.target) && isNumber(camera.distance) && camera.distance > 0 && isNumber(camera.yaw) && isNumber(camera.pitch)) {
+    state.camera = { target: camera.target, distance: camera.distance, yaw: camera.yaw, pitch: camera.pitch };
+  }
+  if (read.theme === "dark" || read.theme === "light") state.theme = read.theme;
+  if (read.axes === false) state.axes = false;
+  const slab = bag(read.slab);
+  if ((slab.axis === 0 || slab.axis === 1 || slab.axis === 2) && isNumber(slab.at) && isNumber(slab.width)) {
+    state.slab = { axis: slab.axis, at: slab.at, width: slab.width };
+  }
+  if (Array.isArray(read.layers)) state.layers = read.layers.slice(0, 16).map(layer);
+  return state;
+}
+
+function layer(value: unknown): LayerState {
+  const read = bag(value);
+  const made = newLayerState();
+  if (read.isVisible === false) made.isVisible = false;
+  if (read.isIsolated === true) made.isIsolated = true;
+  for (const name of ["color", "map", "where"] as const) if (typeof read[name] === "string") made[name] = read[name];
+  if (isNumber(read.width)) made.width = Math.min(Math.max(read.width, 0.1), 10);
+  if (isNumber(read.share)) made.share = Math.min(Math.max(read.share, 0), 1);
+  if (isNumber(read.object)) made.object = read.object;
+  if (isRange(read.range)) made.range = read.range;
+  if (Array.isArray(read.groups)) made.groups = read.groups.filter(isNumber).slice(0, 4096);
+  for (const [name, range] of Object.entries(bag(read.ranges))) if (isRange(range)) made.ranges[name] = range;
+  const region = bag(read.region);
+  if (isVec3(region.center)) {
+    if (region.shape === "box" && isVec3(region.size)) made.region = { shape: "box", center: region.center, size: region.size };
+    if (region.shape === "sphere" && isNumber(region.radius)) {
+      made.region = { shape: "sphere", center: region.center, radius: region.radius };
+    }
+  }
+  return made;
+}
