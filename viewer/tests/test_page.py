@@ -1,0 +1,355 @@
+"""The viewer in headless Chromium, with the stores of `zvf demo`, compared with the native command.
+
+`ZVF` is the command; `ZVF_VIEWER` is the address of another page to test than `viewer/dist`.
+"""
+
+import base64
+import functools
+import http.server
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+import threading
+import time
+import zipfile
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from PIL import Image
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+
+HERE = Path(__file__).parent
+ZVF = os.environ.get("ZVF") or shutil.which("zvf")
+MISSING = [name for name in ("chromium", "chromedriver") if not shutil.which(name)] + ([] if ZVF else ["ZVF"])
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {MISSING}")
+
+STORES = ["tracts", "neurons", "cells", "surface"]
+SIZE = (900, 600)
+WAIT = 240
+# What Chromium says about drawing in software.
+QUIET = ["GPU stall", "GL Driver Message", "Automatic fallback to software WebGL"]
+# Mean difference of channels of a picture from its reference, of 255.
+TOLERANCE = 4.0
+
+
+class Ranges(http.server.SimpleHTTPRequestHandler):
+    """A plain static server with ranges."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        wanted = self.headers.get("Range", "")
+        path = Path(self.translate_path(self.path))
+        if not wanted.startswith("bytes=") or not path.is_file():
+            super().do_GET()
+            return
+        data = path.read_bytes()
+        first, last = wanted.removeprefix("bytes=").split("-")
+        start = int(first) if first else max(len(data) - int(last), 0)
+        end = min(int(last) + 1, len(data)) if first and last else len(data)
+        if start >= len(data):
+            self.send_error(416)
+            return
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
+        self.send_header("Content-Length", str(end - start))
+        self.end_headers()
+        self.wfile.write(data[start:end])
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """A folder with the page and the stores of the demo, and the address that serves it."""
+    folder = tmp_path_factory.mktemp("site")
+    made = os.environ.get("ZVF_DEMO")
+    if made:
+        shutil.copytree(made, folder / "demo")
+    else:
+        subprocess.run([ZVF, "demo", folder / "demo"], check=True, capture_output=True)
+    shutil.copytree(HERE.parent / "dist", folder, dirs_exist_ok=True)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Ranges, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+class Page:
+    def __init__(self, folder, address):
+        self.folder = folder
+        self.address = os.environ.get("ZVF_VIEWER", address)
+        options = Options()
+        for flag in [
+            "--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--disable-gpu-sandbox",
+            "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--disable-dev-shm-usage", "--hide-scrollbars",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--window-size={SIZE[0]},{SIZE[1]}",
+        ]:
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        options.binary_location = shutil.which("chromium")
+        self.driver = webdriver.Chrome(options, Service(shutil.which("chromedriver")))
+
+    def open(self, name, **state):
+        state = {"theme": "dark", **state}
+        self.driver.get("about:blank")
+        self.driver.get_log("browser")
+        self.driver.get(f"{self.address}?store=demo/{name}.zv#{quote(json.dumps(state))}")
+        self.settle()
+
+    def settle(self):
+        """Waits until nothing has been read or drawn for a while."""
+        quiet, end = 0, time.monotonic() + WAIT
+        while quiet < 4:
+            assert time.monotonic() < end, f"not ready: {self.text('status')}; {self.console()}"
+            quiet = quiet + 1 if self.run("return !!window.viewer && viewer.isIdle") else 0
+            time.sleep(0.25)
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def text(self, identifier):
+        return self.run("return document.getElementById(arguments[0]).textContent", identifier)
+
+    def counts(self):
+        """The numbers of the filter line: vertices, then paths or objects."""
+        return [int(part.strip().rsplit(" ", 1)[0].replace(" ", "").replace("\u00a0", "")) for part in self.text("counts").split(",")]
+
+    def console(self):
+        entries = [entry["message"] for entry in self.driver.get_log("browser")]
+        return [entry for entry in entries if not any(known in entry for known in QUIET)]
+
+    def button(self, name):
+        """Presses a button by its text, wherever it is."""
+        self.run(
+            "[...document.querySelectorAll('button')].find(b => b.textContent === arguments[0]).click()", name
+        )
+        self.settle()
+
+    def native(self, name, *options):
+        """The counts of the native command."""
+        command = [ZVF, "query", self.folder / "demo" / f"{name}.zv", "--count", "--json", *options]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+@pytest.fixture(scope="session")
+def page(site):
+    page = Page(*site)
+    yield page
+    page.driver.quit()
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_pictures_are_as_recorded(page, name):
+    page.open(name)
+    assert page.console() == []
+    assert page.run("return document.getElementById('error').hidden")
+    picture = Image.open(io.BytesIO(page.driver.get_screenshot_as_png())).convert("RGB")
+    drawn = np.asarray(picture.resize((450, 236)))
+    recorded = HERE / "pictures" / f"{name}.png"
+    if os.environ.get("ZVF_UPDATE_PICTURES"):
+        recorded.parent.mkdir(exist_ok=True)
+        Image.fromarray(drawn).quantize(64).save(recorded, optimize=True)
+    # The status line has times.
+    difference = drawn.astype(int)[:-12] - np.asarray(Image.open(recorded).convert("RGB")).astype(int)[:-12]
+    assert np.abs(difference).mean() < TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["tracts", "neurons"])
+def test_a_click_finds_the_object_below_it(page, name):
+    page.open(name)
+    found = 0
+    for x, y in [(450, 250), (500, 200), (420, 300), (560, 260), (400, 180), (520, 330)]:
+        ActionChains(page.driver).move_to_element_with_offset(
+            page.driver.find_element(By.ID, "scene"), x - SIZE[0] // 2, y - page.run("return innerHeight") // 2
+        ).click().perform()
+        page.settle()
+        picked = page.run("return viewer.state.layers[0].object ?? null")
+        if picked is None:
+            continue
+        found += 1
+        output = page.folder / "picked.npz"
+        store = page.folder / "demo" / f"{name}.zv"
+        subprocess.run([ZVF, "query", store, "--object", str(picked), "--quiet", "-o", output], check=True)
+        positions = np.load(output)["positions"].astype(float)
+        script = """
+            const canvas = document.getElementById("scene"), m = viewer.camera.matrix(canvas.clientWidth / canvas.clientHeight);
+            return [[...m], viewer.origin, canvas.clientWidth, canvas.clientHeight];
+        """
+        matrix, origin, width, height = page.run(script)
+        matrix = np.array(matrix).reshape(4, 4).T
+        clip = np.c_[positions - origin, np.ones(len(positions))] @ matrix.T
+        pixels = np.c_[(clip[:, 0] / clip[:, 3] / 2 + 0.5) * width, (0.5 - clip[:, 1] / clip[:, 3] / 2) * height]
+        # Coarse levels may leave out vertices.
+        assert np.hypot(*(pixels - [x, y]).T).min() < 25
+    assert found >= (2 if name == "tracts" else 0)
+
+
+@pytest.mark.parametrize(
+    "name, where",
+    [
+        ("tracts", "object.length > 160 and vertex.fa > 0.7"),
+        ("tracts", "z > 20"),
+        ("neurons", "vertex.radius > 1"),
+        ("cells", "vertex.layer = 'L4' and vertex.expression > 1"),
+        ("surface", "vertex.height > 8"),
+    ],
+)
+def test_filters_count_as_the_command_does(page, name, where):
+    page.open(name, layers=[{"where": where}])
+    native = page.native(name, "--where", where)
+    counts = page.counts()
+    assert counts[0] == native["vertices"]
+    if len(counts) > 1:
+        assert counts[1] == (native["objects"] or native["parts"])
+
+
+@pytest.mark.parametrize("name", ["tracts", "neurons", "cells"])
+def test_regions_count_as_the_command_does(page, name):
+    page.open(name)
+    page.button("Sphere here")
+    region = page.run("return viewer.state.layers[0].region")
+    native = page.native(name, "--sphere=" + ",".join(map(str, [*region["center"], region["radius"]])))
+    assert page.counts()[0] == native["vertices"]
+    page.button("Remove")
+    page.button("Box here")
+    region = page.run("return viewer.state.layers[0].region")
+    low = [c - s / 2 for c, s in zip(region["center"], region["size"], strict=True)]
+    high = [c + s / 2 for c, s in zip(region["center"], region["size"], strict=True)]
+    native = page.native(name, "--bbox=" + ",".join(map(str, low + high)))
+    assert page.counts()[0] == native["vertices"]
+    assert page.run("return document.getElementById('error').hidden")
+
+
+def test_the_filter_line_completes_names_and_explains_errors(page):
+    page.open("tracts")
+    line = page.driver.find_element(By.ID, "where")
+    line.send_keys("fa")
+    options = page.driver.find_elements(By.CSS_SELECTOR, "#names li")
+    assert [option.text for option in options] == ["vertex.fa"]
+    line.send_keys("\ue015\n")  # arrow down, enter
+    assert line.get_attribute("value") == "vertex.fa "
+    line.send_keys("=> 1")
+    time.sleep(1)
+    page.settle()
+    assert ">=" in page.text("error")
+    page.driver.get_log("browser")
+
+
+def test_a_link_restores_the_state(page):
+    state = {
+        "axes": False, "slab": {"axis": 1, "at": 0, "width": 20},
+        "layers": [{"color": "vertex.fa", "map": "magma", "share": 0.5, "where": "z > 0", "groups": [1]}],
+    }
+    page.open("tracts", **state)
+    page.driver.get(page.run("return location.href"))
+    page.driver.refresh()
+    page.settle()
+    kept = page.run("return viewer.state")
+    assert kept["axes"] is False and kept["slab"] == state["slab"]
+    assert {name: kept["layers"][0][name] for name in state["layers"][0]} == state["layers"][0]
+    shared = page.run("return viewer.layers[0].shared()")
+    assert 0.4 < shared / page.run("return viewer.layers[0].base.result.objects.length") < 0.6
+
+
+@pytest.mark.parametrize("fragment", ["#%", "#[]", "#{}", '#{"layers":[{"share":1e999,"width":"x","region":{"center":[1]}}]}', '#{"camera":{"target":[0,0,null]}}'])
+def test_fragments_that_others_wrote_do_not_break_the_page(page, fragment):
+    page.driver.get("about:blank")
+    page.driver.get_log("browser")
+    page.driver.get(f"{page.address}?store=demo/neurons.zv{fragment}")
+    page.settle()
+    assert page.console() == []
+
+
+def test_saved_files_hold_the_selection(page, tmp_path):
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    where = "object.length > 160"
+    page.open("tracts", layers=[{"where": where}])
+    native = page.native("tracts", "--where", where)
+    for format in ("csv", "ply", "trk"):
+        page.button(f".{format}")
+    end = time.monotonic() + 60
+    while len(list(tmp_path.glob("tracts.*"))) < 3 or list(tmp_path.glob("*.crdownload")):
+        assert time.monotonic() < end
+        time.sleep(0.3)
+    lines = (tmp_path / "tracts.csv").read_text().splitlines()
+    assert lines[0] == "x,y,z,part,object_id,vertex.fa" and len(lines) - 1 == native["vertices"]
+    trk = (tmp_path / "tracts.trk").read_bytes()
+    assert struct.unpack("<i", trk[988:992])[0] == native["parts"]
+    assert len(trk) == 1000 + 4 * native["parts"] + 16 * native["vertices"]
+    # The native reader agrees.
+    for name in ("tracts.trk", "tracts.ply"):
+        output = tmp_path / f"{name}.csv"
+        subprocess.run([ZVF, "convert", tmp_path / name, output], check=True, capture_output=True)
+    ours = np.loadtxt(tmp_path / "tracts.trk.csv", delimiter=",", skiprows=1, usecols=(0, 1, 2))
+    given = np.loadtxt(tmp_path / "tracts.csv", delimiter=",", skiprows=1, usecols=(0, 1, 2))
+    assert np.abs(ours - given).max() < 1e-3
+
+
+@pytest.mark.parametrize("theme", ["dark", "light", "no store"])
+def test_axe_finds_no_violation(page, theme):
+    if theme == "no store":
+        page.driver.get(page.address)
+    else:
+        page.open("tracts", theme=theme)
+        page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    axe = (HERE.parent / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    page.run(axe)
+    script = "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)])))"
+    assert page.driver.execute_async_script(script) == []
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_page_with_a_store_inside_opens_from_a_file(page, tmp_path, compression):
+    store = page.folder / "demo" / "neurons.zv"
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", compression) as archive:
+        for path in sorted(store.rglob("*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(store))
+    text = (page.folder / "inline.html").read_text()
+    made = tmp_path / "neurons.html"
+    made.write_text(text.replace("__STORE__", base64.b64encode(data.getvalue()).decode()))
+    page.driver.get("about:blank")
+    page.driver.get_log("browser")
+    page.driver.get(made.as_uri())
+    page.settle()
+    assert page.console() == []
+    assert page.run("return viewer.layers[0].base.vertices") > 1000
+    assert page.counts()[0] == page.native("neurons")["vertices"]
+
+
+def test_errors_are_sentences(page):
+    page.driver.get(f"{page.address}?store=demo/none.zv")
+    page.driver.find_element(By.ID, "error")
+    end = time.monotonic() + WAIT
+    while page.run("return document.getElementById('error').hidden") and time.monotonic() < end:
+        time.sleep(0.2)
+    assert "none.zv" in page.text("error")
+    page.driver.get_log("browser")
+
+
+def test_keys_work_without_a_mouse(page):
+    page.open("neurons")
+    scene = page.driver.find_element(By.ID, "scene")
+    scene.send_keys("z")
+    page.settle()
+    assert page.run("return viewer.camera.pitch") == 90
+    before = page.run("return viewer.camera.distance")
+    scene.send_keys("+")
+    page.settle()
+    assert page.run("return viewer.camera.distance") < before
+    scene.send_keys("f")
+    assert page.run("return document.activeElement.id") == "where"
