@@ -21,21 +21,26 @@ def sample():
     return content
 
 
-def test_filters_select_stores_and_queries():
+def test_filters_select_stores_queries_and_parts():
     class Store:
-        def __init__(self, name, generation):
-            self.name, self.entry = name, {"generation": generation}
+        def __init__(self, name, generation, *features):
+            self.name, self.entry = name, {"generation": generation, "geometry": ["points"], "features": features}
 
-        def cases(self):
-            return [(0, {"kind": kind}, {}, False) for kind in ("info", "all")]
-
-    stores = [Store("zvf-08/a", "0.8.1"), Store("zvf-09/a", "0.9"), Store("zvf-09/b", "0.9")]
-    selection = run.Filter(["*/a"], ["all"], ["0.9"])
+    stores = [Store("zvf-08/a", "0.8.1"), Store("zvf-09/a", "0.9"), Store("zvf-09/b", "0.9", "bins")]
+    selection = run.Filter(store=["*/a"], query=["all"], generation=["0.9"])
     assert selection.stores(stores) == stores[1:2]
-    assert [case[1]["kind"] for case in selection.cases(stores[1])] == ["all"]
     assert str(selection) == "store */a; query all; generation 0.9"
-    assert run.Filter().stores(stores) == stores
-    assert len(run.Filter().cases(stores[0])) == 2
+    assert run.Filter(store=[]).stores(stores) == stores
+    assert run.Filter(without=["bins"], geometry=["points", "lines"]).stores(stores) == stores[:2]
+    assert run.Filter(part=["vertex"]).parts({"vertex.a": 1, "positions": 2}) == {"vertex.a": 1}
+
+
+def test_codes_of_damage_must_be_found_or_not():
+    wanted = {"must": ["A"], "must_not": ["B"]}
+    found = {"A C": "passed", "B A": "failed", "C": "failed"}
+    assert {codes: outcomes({"codes": codes.split()}, wanted)["codes"] for codes in found} == found
+    assert outcomes({"unsupported": "x"}, wanted) == {"codes": "unsupported"}
+    assert outcomes({"error": "x"}, wanted) == {"codes": "failed"}
 
 
 WHOLE = {"kind": "all", "shape": "links"}

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
+import pack
 import run
 from corpus import TESTDATA
 
 ROOT = TESTDATA.parent
 PAGE = ROOT / "docs/conformance.md"
-# A runner in Python without packages, and the number of fields of the corpus that it returns.
-SMALL = (ROOT / "examples/outside/runner.py", 497)
+PROTOCOL = ROOT / "conformance/protocol"
 # Failures that are shown.
 SHOWN = 12
 
@@ -27,12 +27,13 @@ def test_table(example, environment, tmp_path, update):
     """Every runner, compared with the documented results, or with `--update` written to the page."""
     runners = {
         "zvf": command(example("conformance")),
-        "zarr-vectors 0.9.2": command(sys.executable, "-B", run.HERE / "runner_092.py"),
-        "zarr-vectors 0.2.0": command(environment("020"), "-B", run.HERE / "runner_020.py"),
+        "zarr-vectors 0.9.2": command(sys.executable, "-B", PROTOCOL / "runner_092.py"),
+        "zarr-vectors 0.2.0": command(environment("020"), "-B", PROTOCOL / "runner_020.py"),
     }
-    stores, figures = run.results(runners, tmp_path)
+    pack.unpack(tmp_path)
+    stores, features, figures = run.results(runners, tmp_path)
     before, rest = PAGE.read_text().split(BEGIN)
-    made = f"{before}{BEGIN}\n{run.table(stores, figures)}\n{END}{rest.split(END)[1]}"
+    made = f"{before}{BEGIN}\n{run.table(stores, features, figures)}\n{END}{rest.split(END)[1]}"
     if update:
         PAGE.write_text(made)
     assert PAGE.read_text() == made, f"`cargo xtask conformance --runners` rewrites {PAGE.name}"
@@ -40,12 +41,12 @@ def test_table(example, environment, tmp_path, update):
     assert not failures, "\n".join(failures[:SHOWN])
 
 
-def test_small_runner(tmp_path):
-    """The runner of `examples/outside` supports some of the queries."""
-    file, right = SMALL
-    _, figures = run.results({"small": command(sys.executable, "-B", file)}, tmp_path)
-    passed, failed, _ = map(figures["small"].total, run.Figures.KINDS)
-    assert passed >= right and not failed, figures["small"].failures[:SHOWN]
+def test_damage(zvf, tmp_path):
+    """`zvf validate` as a runner finds the codes of every damaged store."""
+    pack.unpack(tmp_path)
+    runner = command(sys.executable, "-B", PROTOCOL / "runner_validate.py", zvf.path)
+    _, _, figures = run.results({"zvf validate": runner}, tmp_path)
+    assert not figures["zvf validate"].failures, figures["zvf validate"].failures[:SHOWN]
 
 
 @pytest.fixture(autouse=True)

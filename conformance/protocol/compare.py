@@ -68,6 +68,8 @@ def compared(response, wanted, may_be_incomplete=False):
     A field expected to be empty counts only if the response has values for it. If all are expected to
     be empty, the first counts.
     """
+    if "must" in wanted:
+        return {"codes": validated(response, wanted)}
     wanted = canonical(wanted)
     counted = [name for name, value in wanted.items() if value] or list(wanted)[:1]
     if "unsupported" in response:
@@ -92,6 +94,18 @@ def compared(response, wanted, may_be_incomplete=False):
         else:
             outcomes[name] = (FAILED, difference(found[name], value))
     return outcomes
+
+
+def validated(response, wanted):
+    """Compares the codes of damage that a validator finds with those that it must and must not find."""
+    if "unsupported" in response:
+        return UNSUPPORTED, str(response["unsupported"])
+    codes = response.get("codes")
+    if not isinstance(codes, list):
+        return FAILED, f"no codes: {str(response)[:300]}"
+    missed = [code for code in wanted["must"] if code not in codes]
+    wrong = [code for code in wanted["must_not"] if code in codes]
+    return (FAILED, f"missed {missed}, wrong {wrong}") if missed or wrong else (PASSED, "")
 
 
 def difference(found, wanted):

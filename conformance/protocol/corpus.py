@@ -8,7 +8,7 @@ import content
 import recorded
 
 TESTDATA = pathlib.Path(__file__).resolve().parents[2] / "testdata"
-ARCHIVES = ["zvf-06", "zvf-07", "zvf-08", "zvf-09", "zvf-examples"]
+ARCHIVES = ["zvf-06", "zvf-07", "zvf-08", "zvf-09", "zvf-examples", "zvf-10"]
 DESCRIPTION = TESTDATA / "corpus" / "stores.json"
 
 

@@ -1,9 +1,9 @@
 """Queries the stores of the corpus through a runner, prints the table of right, wrong and unsupported fields, and
 fails if one is wrong.
 
-usage: run.py FOLDER --runner COMMAND [--store PATTERN,…] [--query KIND,…] [--generation G,…]
+usage: run.py --runner COMMAND [--store PATTERN,…] [--query KIND,…] [--generation G,…]
 
-The stores are extracted to FOLDER. `docs/conformance.md` describes runners and filters.
+The stores are those of the manifest beside this file; README.md describes runners and filters.
 """
 
 import argparse
@@ -17,11 +17,24 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import compare
-import corpus
 
-HERE = pathlib.Path(__file__).resolve().parent
 #: Seconds for a response; stores are small.
 PATIENCE = 60
+
+
+class Store:
+    """A store of the pack, healthy or damaged."""
+
+    def __init__(self, pack, entry):
+        self.entry, self.name, self.path = entry, entry["name"], pack / entry["path"]
+        self.answers = pack / entry["answers"] if "answers" in entry else None
+
+    def cases(self):
+        """Returns level, query, response, and whether parts of the level are unreadable."""
+        if self.answers is None:
+            wanted = {name: self.entry[name] for name in ("must", "must_not")}
+            return [(0, {"kind": "validate"}, wanted, False)]
+        return json.loads(self.answers.read_text())
 
 
 class Runner:
@@ -105,6 +118,7 @@ FIELDS = {
     "link": "link attributes",
     "object": "object attributes",
     "group": "group attributes",
+    "codes": "codes of damage",
 }
 
 
@@ -117,97 +131,107 @@ def rows_of(store, query, field):
     yield ("part of the result", FIELDS[field.partition(".")[0]])
     for feature in store.entry["features"]:
         yield ("feature of the store", feature)
-    if store.entry["archive"] == "zvf-examples.tar.gz":
+    if store.name.startswith("zvf-examples/"):
         yield ("example", store.name.partition("/")[2])
 
 
-def run(command, cases):
+class Filter:
+    """What is asked: properties of stores, kinds of queries, and parts of responses; none stands for all."""
+
+    def __init__(self, **given):
+        self.given = {name: values for name, values in given.items() if values}
+
+    def has(self, name, values):
+        return name not in self.given or any(value in self.given[name] for value in values)
+
+    def stores(self, stores):
+        names, without = self.given.get("store", "*"), self.given.get("without", [])
+        return [
+            store for store in stores
+            if any(fnmatch.fnmatchcase(store.name, name) for name in names)
+            and self.has("generation", [store.entry["generation"]])
+            and self.has("geometry", store.entry["geometry"])
+            and not set(without) & set(store.entry["features"])
+        ]
+
+    def parts(self, outcomes):
+        return {field: outcome for field, outcome in outcomes.items() if self.has("part", [field.partition(".")[0]])}
+
+    def __str__(self):
+        return "; ".join(f"{name} {', '.join(values)}" for name, values in self.given.items()) or "the whole corpus"
+
+
+#: Kinds that are asked without a selection or scope; codes of damage are asked by name only.
+KINDS = ["info", "tables", "all", "bbox", "objects", "groups", "linked"]
+
+
+def run(command, stores, selection):
+    """Asks what the selection and the scope that the runner declares have in common."""
     figures, runner = Figures(), Runner(command)
-    for store, queries in cases:
-        for level, query, wanted, is_incomplete in queries:
+    scope = Filter(**runner.send({"query": {"kind": "scope"}}).get("scope", {}))
+    given = [one.given["query"] for one in (selection, scope) if "query" in one.given] or [KINDS]
+    for store in scope.stores(stores):
+        for level, query, wanted, is_incomplete in store.cases():
+            if not all(query["kind"] in kinds for kinds in given):
+                continue
             response = runner.send({"store": str(store.path), "level": level, "query": query})
-            for field, (outcome, why) in compare.compared(response, wanted, is_incomplete).items():
+            outcomes = compare.compared(response, wanted, is_incomplete)
+            for field, (outcome, why) in scope.parts(outcomes).items():
                 figures.count(store, query, field, outcome)
                 if outcome != compare.PASSED:
                     where = f"{store.name} level {level} {json.dumps(query)}: {field}"
                     figures.failures.append(f"{outcome} {where}: {why}")
     runner.close()
-    return figures
+    return figures, f"{selection}; declared {scope}" if scope.given else str(selection)
 
 
-class Filter:
-    """The stores and queries to run; an empty list stands for all."""
-
-    def __init__(self, stores=(), queries=(), generations=()):
-        self.given = {"store": stores, "query": queries, "generation": generations}
-
-    def stores(self, stores):
-        names, generations = self.given["store"], self.given["generation"]
-        return [
-            store for store in stores
-            if (not names or any(fnmatch.fnmatchcase(store.name, name) for name in names))
-            and (not generations or store.entry["generation"] in generations)
-        ]
-
-    def cases(self, store):
-        kinds = self.given["query"]
-        return [case for case in store.cases() if not kinds or case[1]["kind"] in kinds]
-
-    def __str__(self):
-        given = (f"{name} {', '.join(values)}" for name, values in self.given.items() if values)
-        return "; ".join(given) or "the whole corpus"
-
-
-def ordered(stores, rows):
+def ordered(stores, features, rows):
     """Returns rows in the order of the description."""
-    examples = [store for store in stores if store.entry["archive"] == "zvf-examples.tar.gz"]
     known = {
         "all": ["all"],
-        "generation": ["0.6", "0.7", "0.8.0", "0.8.1", "0.9"],
+        "generation": ["0.6", "0.7", "0.8.0", "0.8.1", "0.9", "0.10"],
         "geometry": ["points", "lines", "polylines", "streamlines", "graphs", "skeletons", "meshes"],
-        "query": ["info", "tables", "all", "bbox", "objects", "groups", "chunked_by", "linked"],
+        "query": ["info", "tables", "all", "bbox", "objects", "groups", "chunked_by", "linked", "validate"],
         "part of the result": FIELDS.values(),
-        "feature of the store": json.loads(corpus.DESCRIPTION.read_text())["features"],
-        "example": [store.name.partition("/")[2] for store in examples],
+        "feature of the store": features,
+        "example": [store.name.partition("/")[2] for store in stores if store.name.startswith("zvf-examples/")],
     }
     return [(of, one) for of, names in known.items() for one in names if (of, one) in rows]
 
 
-def table(stores, figures):
+def table(stores, features, figures):
     """Returns a row for each property of stores and queries, and a cell for each runner."""
     lines = [f"| | | {' | '.join(figures)} |", f"|---|---|{'---|' * len(figures)}"]
-    for row in ordered(stores, {row for one in figures.values() for row in one.rows}):
+    for row in ordered(stores, features, {row for one in figures.values() for row in one.rows}):
         lines.append(f"| {' | '.join([*row, *(one.cell(row) for one in figures.values())])} |")
     return "\n".join(lines)
 
 
-def results(runners, folder, selection=Filter()):
-    """Runs the commands of runners, by name; returns the stores, and the figures of each runner."""
-    corpus.unpack(folder)
-    stores = selection.stores(corpus.stores(folder))
-    cases = [(store, found) for store in stores if (found := selection.cases(store))]
-    if not cases:
-        sys.exit(f"no query of the corpus matches: {selection}")
+def results(runners, pack, selection=Filter()):
+    """Runs the commands of runners, by name; returns the stores, the features, and the figures of each runner."""
+    manifest = json.loads((pack / "manifest.json").read_text())
+    listed = [Store(pack, entry) for entry in manifest["stores"] + manifest["damaged"]]
+    stores = selection.stores(listed)
     with ThreadPoolExecutor() as pool:
-        found = pool.map(lambda command: run(command, cases), runners.values())
-        figures = dict(zip(runners, found))
-    for name, one in figures.items():
+        found = dict(zip(runners, pool.map(lambda command: run(command, stores, selection), runners.values())))
+    for name, (one, asked) in found.items():
         passed, failed, unsupported = map(one.total, Figures.KINDS)
-        print(f"conformance: {name}: {passed + failed} of {passed + failed + unsupported} fields returned in "
-              f"{len(cases)} stores ({selection}): {passed} right, {failed} wrong, {unsupported} unsupported")
-    return stores, figures
+        if not passed + failed + unsupported:
+            sys.exit(f"no query of the corpus matches: {asked}")
+        print(f"conformance: {name}: {passed} of {passed + failed + unsupported} asked ({asked}): "
+              f"{passed} right, {failed} wrong, {unsupported} unsupported")
+    return stores, manifest["features"], {name: one for name, (one, _) in found.items()}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--runner", required=True, metavar="COMMAND")
     for name in ("store", "query", "generation"):
         parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=[], metavar="NAME,…")
-    options = parser.parse_args()
-    selection = Filter(options.store, options.query, options.generation)
-    stores, figures = results({"runner": options.runner}, options.folder, selection)
-    print("\n".join(figures["runner"].failures), table(stores, figures), sep="\n")
+    options = vars(parser.parse_args())
+    runner, pack = {"runner": options.pop("runner")}, pathlib.Path(__file__).resolve().parent
+    stores, features, figures = results(runner, pack, Filter(**options))
+    print(*figures["runner"].failures, table(stores, features, figures), sep="\n")
     return figures["runner"].total(compare.FAILED) > 0
 
 

@@ -1,10 +1,15 @@
-"""A runner of docs/conformance.md: `info`, and points of 0.9 without compression and shards."""
+"""A runner of docs/conformance.md: `info`, and positions of points of 0.9 and 0.10 without compression and shards."""
 
 import json
 import struct
 import sys
 from pathlib import Path
 
+SCOPE = {
+    "generation": ["0.9", "0.10"], "geometry": ["points"], "query": ["info", "all", "bbox"],
+    "part": ["axes", "levels", "positions"],
+    "without": ["compression", "sharding", "explicit fragments", "attribute chunking"],
+}
 TYPES = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 
 
@@ -12,13 +17,18 @@ def metadata(node):
     return json.loads((node / "zarr.json").read_text())
 
 
+def described(node):
+    """Returns what describes an array: 0.10 has it in an object."""
+    return node["attributes"].get("zarr_vectors", node["attributes"])
+
+
 def cells(array):
     """Returns the bytes of each cell by chunk: the only item of a frame of byte strings."""
     node = metadata(array)
     if {codec["name"] for codec in node["codecs"]} - {"vlen-bytes", "crc32c"}:
         raise NotImplementedError("compressed cells and shards")
-    origin = node["attributes"].get("chunk_grid_origin") or [0] * len(node["shape"])
-    for chunk in node["attributes"]["nonempty_chunks"]:
+    origin = described(node).get("chunk_grid_origin") or [0] * len(node["shape"])
+    for chunk in described(node)["nonempty_chunks"]:
         cell = [str(int(at) - first) for at, first in zip(chunk.split("."), origin)]
         frame = array.joinpath("c", *cell).read_bytes()
         yield chunk, frame[8:8 + struct.unpack_from("<I", frame, 4)[0]]
@@ -34,14 +44,15 @@ def fragment_rows(blob):
 
 def answer(store, level, query):
     root = metadata(store)["attributes"]
-    axes = [axis["name"] for axis in root["multiscales"][0]["axes"]]
+    about = root["zarr_vectors"]
+    axes = [axis["name"] for axis in about.get("axes") or root["multiscales"][0]["axes"]]
     if query["kind"] == "info":
         return {"axes": axes, "levels": sorted(int(node.name) for node in store.glob("[0-9]*"))}
     is_known = query["kind"] in ("all", "bbox") and query["shape"] == "points"
-    if not is_known or "chunked_by" in query or root["zarr_vectors"]["zv_version"] < "0.9":
-        raise NotImplementedError("other than info, and all or bbox of points of 0.9")
+    if not is_known or "chunked_by" in query or about["zv_version"][:3] not in ("0.9", "0.1"):
+        raise NotImplementedError("other than info, and all or bbox of points of 0.9 and 0.10")
     vertices, positions = store / str(level) / "vertices", []
-    code = "efdbhiqBHIQ"[TYPES.index(metadata(vertices)["attributes"].get("dtype", "float32"))]
+    code = "efdbhiqBHIQ"[TYPES.index(described(metadata(vertices)).get("dtype", "float32"))]
     indexes = dict(cells(vertices.with_name("vertex_fragments")))
     for chunk, cell in cells(vertices):
         points = list(struct.iter_unpack(f"<{len(axes)}{code}", cell))
@@ -53,6 +64,9 @@ def answer(store, level, query):
 
 
 for request in map(json.loads, sys.stdin):
+    if request["query"]["kind"] == "scope":
+        print(json.dumps({"scope": SCOPE}), flush=True)
+        continue
     try:
         reply = answer(Path(request["store"]), request["level"], request["query"])
     except NotImplementedError as reason:

@@ -1,6 +1,10 @@
 //! Comparison with golden data and, by the suite in `conformance`, with other programs.
 
-use std::{fs, path::Path, process};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -95,24 +99,9 @@ pub(crate) struct ConformanceOptions {
     /// Repeat a run
     #[arg(long)]
     seed: Option<u64>,
-    /// Run the queries of docs/conformance.md with another implementation
-    #[arg(long)]
-    runner: Option<String>,
-    /// Only these stores for the runner, as 'zvf-09/*'
-    #[arg(long, value_name = "PATTERN,…")]
-    store: Option<String>,
-    /// Only these kinds of queries for the runner, as all,bbox
-    #[arg(long, value_name = "KIND,…")]
-    query: Option<String>,
-    /// Only stores of these generations for the runner, as 0.9
-    #[arg(long, value_name = "G,…")]
-    generation: Option<String>,
 }
 
 pub(crate) fn from_options(options: &ConformanceOptions) -> Result<Done> {
-    if options.runner.is_some() {
-        return foreign(options);
-    }
     let update = if options.check { "" } else { "--update" };
     if options.runners {
         return suite(&[RUNNERS], update);
@@ -228,27 +217,26 @@ pub(crate) fn print_built(bin: Option<String>, example: Option<String>) -> Resul
     Ok(Done::Passed)
 }
 
-/// Runs an external runner on the queries that the filters leave, without changing the documented
-/// results. A wrong result is an error.
-fn foreign(options: &ConformanceOptions) -> Result<Done> {
-    let filters = [
-        ("--runner", options.runner.as_ref()),
-        ("--store", options.store.as_ref()),
-        ("--query", options.query.as_ref()),
-        ("--generation", options.generation.as_ref()),
-    ];
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct CorpusOptions {
+    /// Write zarr-vectors-corpus.tar.gz to this folder
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
+    /// Write it twice, compare the bytes, and score its runners outside the repository
+    #[arg(long)]
+    check: bool,
+}
+
+/// Packs the corpus of stores with its runners, which requires no Rust.
+pub(crate) fn corpus(options: &CorpusOptions) -> Result<Done> {
     let script = program("python3")
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .arg(workspace::root().join("conformance/protocol/run.py"))
-        .arg(metadata::stores()?.join("corpus"));
-    let given = filters
-        .iter()
-        .filter_map(|(name, value)| Some((name, (*value)?)));
-    given
-        .fold(script, |script, (name, value)| {
-            script.arg(format!("{name}={value}"))
-        })
-        .run()?;
+        .arg(workspace::root().join("conformance/protocol/pack.py"));
+    match &options.export {
+        Some(folder) => script.arg(folder).run()?,
+        None => script.arg("--check").run()?,
+    }
     Ok(Done::Passed)
 }
 

@@ -92,6 +92,8 @@ enum Command {
     },
     /// Golden data, and comparison with other implementations
     Conformance(conformance::ConformanceOptions),
+    /// The corpus of stores as an archive for other readers
+    Corpus(conformance::CorpusOptions),
     /// Crates that declare an older compiler, with that compiler
     Msrv,
     /// The programs of examples/outside, built with the packages to be published
@@ -125,6 +127,7 @@ fn main() -> ExitCode {
         Command::Tidy => single(tidy::all()),
         Command::Fixtures(options) => single(fixtures::from_options(&options)),
         Command::Conformance(options) => single(conformance::from_options(&options)),
+        Command::Corpus(options) => single(conformance::corpus(&options)),
         Command::Rules { check } => single(rules::write(check)),
         Command::Api { check } => single(api::listed(check)),
         Command::Pictures { names } => single(pictures::draw(&names)),
