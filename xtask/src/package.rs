@@ -65,7 +65,7 @@ pub(crate) fn from_options(options: &PackageOptions) -> Result<Done> {
     all()
 }
 
-/// Builds the wheel as `pip install .` does, compares its size with the recorded one, and runs it in a
+/// Builds the wheel as `pip install .` does, with the features of a release, compares its size with the recorded one, and runs it in a
 /// new environment.
 pub(crate) fn wheel() -> Result<Done> {
     let Some(python) = python::environment(PACKAGE)? else {
@@ -78,6 +78,7 @@ pub(crate) fn wheel() -> Result<Done> {
     program(&python)
         .words("-m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir")
         .arg(&folder)
+        .arg("--config-settings=build-args=--features zarr")
         .arg(workspace::root())
         .run()?;
     let mut files = fs::read_dir(&folder)?;

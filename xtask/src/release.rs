@@ -39,7 +39,7 @@ pub(crate) fn rehearse() -> Result<Done> {
     }
     let run = |words: &str| program(&python).words(words);
     // The wheel of `python --wheel` has compiled everything.
-    run("-m maturin build --release --locked --compression-level 9 --out")
+    run("-m maturin build --release --features zarr --locked --compression-level 9 --out")
         .arg(&folder)
         .run()?;
     run("-m maturin sdist --out").arg(&folder).run()?;

@@ -10,7 +10,6 @@ use zvf_dense::{
     nifti::NiftiArray,
     npy::NpyArray,
     tet::{DatasetInfo, MemoryBudget, TetFile, TetOptions},
-    zarr::ZarrArray,
 };
 
 use crate::{
@@ -92,7 +91,7 @@ pub(crate) fn open_array(
         .iter()
         .any(|node| file.join(node).is_file())
     {
-        Box::new(ZarrArray::open(file, memory)?)
+        zarr(file, memory)?
     } else if ends(".b2nd") || ends(".b2frame") || ends(".cat") {
         Box::new(B2nd::from_source(
             source(file)?,
@@ -129,6 +128,20 @@ pub(crate) fn open_array(
              Zarr array"
         )));
     })
+}
+
+#[cfg(feature = "zarr")]
+fn zarr(folder: &Path, memory: Option<u64>) -> Result<Box<dyn DenseArray>, OpenArrayError> {
+    Ok(Box::new(zvf_dense::zarr::ZarrArray::open(folder, memory)?))
+}
+
+#[cfg(not(feature = "zarr"))]
+fn zarr(folder: &Path, _: Option<u64>) -> Result<Box<dyn DenseArray>, OpenArrayError> {
+    Err(OpenArrayError::Input(format!(
+        "{} is a Zarr array, which this build of zvf does not read; in a clone, run: pip install . \
+         --config-settings=build-args='--features zarr'",
+        folder.display()
+    )))
 }
 
 fn source(path: &Path) -> Result<Arc<dyn ByteSource>, DenseError> {
