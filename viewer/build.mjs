@@ -1,12 +1,12 @@
 /** Builds the page from `src` and from the package that `pkg/build.sh` wrote to `pkg/dist`.
  *
- * `dist/index.html` is the page, beside `dist/zvf_bg.wasm`, the engine. `dist/inline.html` contains
- * the engine too, and has a place for a store: a program replaces `__STORE__` in
- * `<script type="application/octet-stream" id="store" data-name="">__STORE__</script>` by a zip of
- * the store in base64, and may set the name. Such elements are data, which the content security
- * policy does not cover; script and style are allowed by their hashes. */
+ * The page is one file, `crates/zvf-serve/src/viewer.html`, which the command contains. It has the
+ * engine, as gzip in base64, in an element of its own, and an empty element for a store:
+ * `zvf export viewer --inline` fills it with a zip. Such elements are data, which the content
+ * security policy does not cover; script and style are allowed by their hashes. */
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = (path) => new URL(path, import.meta.url).pathname;
@@ -31,9 +31,7 @@ function page(data) {
   return readFileSync(here("src/index.html"), "utf8").replace(/__(CSP|STYLE|DATA|SCRIPT)__/g, (name) => parts[name]);
 }
 
-const data = (id, text, name = "") => `<script type="application/octet-stream" id="${id}"${name}>${text}</script>`;
-const engine = readFileSync(here("pkg/dist/zvf_bg.wasm")).toString("base64");
-mkdirSync(here("dist"), { recursive: true });
-writeFileSync(here("dist/index.html"), page(""));
-copyFileSync(here("pkg/dist/zvf_bg.wasm"), here("dist/zvf_bg.wasm"));
-writeFileSync(here("dist/inline.html"), page(data("module", engine) + data("store", "__STORE__", ' data-name=""')));
+const data = (id, name, text) => `<script type="application/octet-stream" id="${id}"${name}>${text}</script>`;
+const engine = gzipSync(readFileSync(here("pkg/dist/zvf_bg.wasm")), { level: 9 }).toString("base64");
+const elements = data("store", ' data-name=""', "") + data("engine", "", engine);
+writeFileSync(process.argv[2] ?? here("../crates/zvf-serve/src/viewer.html"), page(elements));

@@ -1,4 +1,4 @@
-"""Servers for Neuroglancer."""
+"""Servers for the page of the package and for Neuroglancer."""
 
 from __future__ import annotations
 
@@ -88,3 +88,32 @@ def test_servers_that_do_not_start(
     np.save("flat.npy", np.zeros(3))
     with pytest.raises(error, match=says):
         zvf.serve(*stores, **{"port": 0, **options})
+
+
+def test_the_page_reads_stores() -> None:
+    zvf.create("cloud.zv", kind="points", positions=np.zeros((3, 3)))
+    with zvf.view(zvf.open("tracts.zv"), "cloud.zv", port=0, height=300) as page:
+        assert page.link.endswith("/view?store=tracts/store&store=cloud/store")
+        base = page.link.split("view?")[0]
+        with urlopen(page.link, timeout=30) as answer:
+            assert b"Content-Security-Policy" in answer.read()
+        with urlopen(f"{base}tracts/store/zarr.json", timeout=30) as answer:
+            assert json.load(answer)["node_type"] == "group"
+        shown = page._repr_html_()
+        assert "&amp;store=cloud/store" in shown and 'height="300"' in shown
+        assert page.link in repr(page)
+    with pytest.raises(URLError):
+        urlopen(page.link, timeout=30)
+    page.stop()
+    with pytest.raises(TypeError, match="no store to show"):
+        zvf.view()
+    with pytest.raises(zvf.NotFoundError):
+        zvf.view("no.zv")
+
+
+def test_the_page_opens_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    with zvf.view("tracts.zv", port=0) as page:
+        page.open()
+    assert opened == [page.link]

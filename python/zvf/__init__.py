@@ -75,7 +75,7 @@ from ._reports import (
     Validation,
 )
 from ._result import Batches, Columns, Result
-from ._serve import Server, serve
+from ._serve import Server, View, serve, view
 from ._store import convert, migrate, repair, seal, validate
 from ._tasks import (
     TaskPlan,
@@ -143,6 +143,7 @@ __all__ = [
     "ValidateOptions",
     "Validation",
     "ValidationPlan",
+    "View",
     "ZvfWarning",
     "convert",
     "create",
@@ -161,6 +162,7 @@ __all__ = [
     "seal",
     "serve",
     "validate",
+    "view",
 ]
 
 if _zvf.DEBUG:

@@ -1,8 +1,9 @@
-"""Stores in Neuroglancer."""
+"""Stores in browsers: the page of this package, and Neuroglancer."""
 
 from __future__ import annotations
 
 import os
+import webbrowser
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -102,3 +103,71 @@ def serve(
             "voxel_size": voxel_size, "progress": callback,
         }  # fmt: skip
         return Server(_zvf.serve(sources, options))
+
+
+class View:
+    """Stores in a page of the browser, which `view` opens. Notebooks show the page.
+
+    The page is served until `stop`, to the end of a `with` statement, or until nothing refers to it.
+
+    Attributes:
+        link: The link of the page.
+        height: Height of the page in notebooks, in pixels.
+    """
+
+    __slots__ = ("_raw", "height", "link")
+
+    def __init__(self, raw: _zvf.Server, height: int) -> None:
+        self._raw = raw
+        self.link: str = raw.page_link
+        self.height = height
+
+    def open(self) -> None:
+        """Open the page in the browser of this machine."""
+        webbrowser.open(self.link)
+
+    def stop(self) -> None:
+        """Stop the server of the page."""
+        self._raw.stop()
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"View({self.link!r})"
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe src="{escape(self.link)}" title="zvf" width="100%" height="{self.height}" '
+            'style="border:0" allow="fullscreen"></iframe>'
+        )
+
+
+def view(
+    *stores: Dataset | str | os.PathLike[str], port: int | None = None, height: int = 600
+) -> View:
+    """Show stores in a page: in a notebook, or in the browser with `view(...).open()`.
+
+    The page reads the parts of the stores that are in view. Threads of this program serve them, to
+    this machine only.
+
+    Args:
+        *stores: Open stores, and addresses of stores.
+        port: Port to listen on; 9393 unless given, or a free one if it is taken. 0 is a free one.
+        height: Height of the page in notebooks, in pixels.
+
+    >>> with zvf.view("tracts.zv", port=0) as page:
+    ...     "/view?store=tracts/store" in page.link
+    True
+
+    Raises:
+        InputError: A store cannot be opened.
+        AccessError: The port is taken.
+    """
+    if not stores:
+        raise TypeError("there is no store to show")
+    sources = [one._raw if isinstance(one, Dataset) else os.fspath(one) for one in stores]
+    return View(_zvf.serve(sources, {"port": port, "page": True}), height)

@@ -45,6 +45,14 @@ export function embedded(): Promise<Store> | undefined {
   return bytes && unzip(new Blob([bytes])).then((files) => wrap(files, document.getElementById("store")?.dataset.name));
 }
 
+let engine: Promise<Uint8Array<ArrayBuffer>> | undefined;
+
+/** The engine, which the page contains in gzip. */
+function unpacked(): Promise<Uint8Array<ArrayBuffer>> {
+  const packed = new Blob([contained("engine") ?? new Uint8Array()]);
+  return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).bytes();
+}
+
 /** The bytes in base64 of an element of the page, which is emptied. */
 function contained(id: string): Uint8Array<ArrayBuffer> | undefined {
   const element = document.getElementById(id);
@@ -56,8 +64,8 @@ function contained(id: string): Uint8Array<ArrayBuffer> | undefined {
 
 async function wrap(source: Source, name?: string): Promise<Store> {
   byId("status").textContent = "Opening the store…";
-  const module = contained("module");
-  const store = await open(source, module ? { ...OPTIONS, module } : OPTIONS);
+  engine ??= unpacked();
+  const store = await open(source, { ...OPTIONS, module: await engine });
   return {
     describe: () => describe(store, name),
     query: async (query, signal) => result(await store.query(translate(query), { signal })),

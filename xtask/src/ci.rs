@@ -82,6 +82,13 @@ const BESIDE: &[Beside] = &[
             conformance/test_precomputed.py conformance/test_imported.py",
     },
     Beside {
+        name: "page in Chromium",
+        words: "conformance --page",
+        budget: 300,
+        inputs: "viewer crates/zvf-wasm crates/zvf-serve/src/viewer.html conformance/test_page.py \
+            conformance/pictures",
+    },
+    Beside {
         name: "Neuroglancer in Chromium",
         words: "conformance --viewer",
         budget: 300,

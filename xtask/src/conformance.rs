@@ -27,13 +27,14 @@ const ATTEMPTS: usize = 2;
 /// A judge: the option that selects it, and its modules, separated by spaces.
 type Judge = (&'static str, &'static str);
 
-const JUDGES: [Judge; 9] = [
+const JUDGES: [Judge; 10] = [
     ("reference", "codecs"),
     ("stores", "created sealed draco convention guide"),
     ("pyramids", "pyramids"),
     ("migrated", "migrated"),
     ("precomputed", "precomputed imported"),
     ("viewer", "viewer"),
+    ("page", "page"),
     (
         "files",
         "tractograms surfaces point_clouds swc graphs geoparquet",
@@ -78,6 +79,9 @@ pub(crate) struct ConformanceOptions {
     /// Only layers drawn in Neuroglancer, in headless Chromium
     #[arg(long)]
     viewer: bool,
+    /// Only the page of `zvf view`, in headless Chromium
+    #[arg(long)]
+    page: bool,
     /// Only random stores, both ways
     #[arg(long)]
     random: bool,
@@ -113,6 +117,7 @@ pub(crate) fn from_options(options: &ConformanceOptions) -> Result<Done> {
         options.migrated,
         options.precomputed,
         options.viewer,
+        options.page,
         options.files,
         options.b2nd,
         options.random,
@@ -151,7 +156,9 @@ pub(crate) fn suite(judges: &[Judge], words: &str) -> Result<Done> {
     {
         python::environment(OLDER)?;
     }
-    let draws = judges.iter().any(|(name, _)| *name == "viewer");
+    let draws = judges
+        .iter()
+        .any(|(name, _)| ["viewer", "page"].contains(name));
     for _ in 1..if draws { ATTEMPTS } else { 1 } {
         match suite_in(&python, judges, words) {
             Ok(done) => return Ok(done),

@@ -14,12 +14,15 @@ use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser, Subcommand};
 use zvf_model::error_chain::error_chain;
 
-#[cfg(feature = "serve")]
-use crate::commands::serve::{self, ServeArgs};
 #[cfg(feature = "render")]
 use crate::commands::{
     demo::{self, DemoArgs},
     render::{self, RenderArgs},
+};
+#[cfg(feature = "serve")]
+use crate::commands::{
+    serve::{self, ServeArgs},
+    view::{self, ViewArgs},
 };
 use crate::{
     allocator::return_freed_memory,
@@ -98,6 +101,8 @@ enum Command {
     Render(Box<RenderArgs>),
     Export(ExportArgs),
     #[cfg(feature = "serve")]
+    View(ViewArgs),
+    #[cfg(feature = "serve")]
     Serve(Box<ServeArgs>),
     Tet(Box<TetArgs>),
     B2nd(Box<B2ndArgs>),
@@ -140,7 +145,7 @@ fn handles_signals(command: &Command) -> bool {
     match command {
         Command::Task(args) => args.is_of_pool(),
         #[cfg(feature = "serve")]
-        Command::Serve(_) => true,
+        Command::Serve(_) | Command::View(_) => true,
         _ => false,
     }
 }
@@ -165,7 +170,7 @@ fn kept_blocks(command: &Command) -> Option<u64> {
         Command::Create(args) => args.memory().map(of_batches),
         Command::Query(args) => args.memory.map(of_batches),
         #[cfg(feature = "serve")]
-        Command::Serve(_) => Some(0),
+        Command::Serve(_) | Command::View(_) => Some(0),
         _ => None,
     }
 }
@@ -278,6 +283,8 @@ fn dispatch(command: Command) -> Result<CommandOutcome, Box<dyn Error>> {
         Command::Export(args) => block_on(export::run(&args)),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args),
+        #[cfg(feature = "serve")]
+        Command::View(args) => view::run(&args),
         Command::Tet(args) => tet::run(&args),
         Command::B2nd(args) => b2nd::run(&args),
         Command::Doctor(args) => block_on(doctor::run(&args)),

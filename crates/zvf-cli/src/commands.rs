@@ -26,3 +26,5 @@ pub(crate) mod serve;
 pub(crate) mod task;
 pub(crate) mod tet;
 pub mod validate;
+#[cfg(feature = "serve")]
+pub(crate) mod view;

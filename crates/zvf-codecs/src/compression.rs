@@ -11,8 +11,6 @@ mod inflate;
 mod settings;
 #[cfg(feature = "zstd")]
 mod zstd;
-#[cfg(all(feature = "ruzstd", any(test, not(feature = "zstd"))))]
-pub(crate) mod zstd_in_rust;
 
 use std::borrow::Cow;
 
@@ -104,7 +102,7 @@ impl ByteCodec {
             #[cfg(feature = "zstd")]
             Self::Zstd(_) => zstd::decode(bytes, limit),
             #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
-            Self::Zstd => zstd_in_rust::decode(bytes, limit),
+            Self::Zstd => crate::zstd_in_rust::decode(bytes, limit),
             #[cfg(feature = "gzip")]
             Self::Gzip(_) => gzip::decode(bytes, limit),
             #[cfg(feature = "blosc")]

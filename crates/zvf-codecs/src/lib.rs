@@ -48,6 +48,8 @@ mod error;
     clippy::indexing_slicing
 )]
 mod shard;
+#[cfg(all(feature = "ruzstd", any(test, not(feature = "zstd"))))]
+mod zstd_in_rust;
 
 pub use chain::{ChunkCodecs, DecodedForm, DecodedSize};
 pub use error::{CodecsError, DecodeError, EncodeError};

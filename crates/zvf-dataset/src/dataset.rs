@@ -173,7 +173,6 @@ impl Dataset {
     /// # Errors
     ///
     /// See [`open`](Self::open).
-    #[doc(hidden)]
     pub async fn open_caching(store: Store, options: &OpenOptions) -> Result<Self, Error> {
         Ok(Self::open_following(store, options, options.cache).await?)
     }

@@ -1,4 +1,4 @@
-//! Servers of stores for Neuroglancer.
+//! Servers of stores for the page of the package, and for Neuroglancer.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -40,6 +40,7 @@ const DENSE: [&str; 6] = [".tet", ".b2nd", ".cat", ".npy", ".nii", ".nii.gz"];
 pub(crate) struct PyServer {
     address: String,
     link: String,
+    page_link: String,
     state: serde_json::Value,
     notes: Vec<String>,
     running: Mutex<Option<RunningServer>>,
@@ -62,6 +63,11 @@ impl PyServer {
     #[getter]
     fn link(&self) -> &str {
         &self.link
+    }
+
+    #[getter]
+    fn page_link(&self) -> &str {
+        &self.page_link
     }
 
     #[getter]
@@ -104,6 +110,7 @@ pub(crate) fn serve(
         return Err(PyValueError::new_err("voxel_size must be a length above 0"));
     }
     let port: Option<u16> = given.get("port")?;
+    let is_page = given.get("page")?.unwrap_or(false);
     let host = match given.get::<String>("bind")? {
         None => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Some(text) => text.parse().map_err(|_| {
@@ -142,7 +149,11 @@ pub(crate) fn serve(
             let options = options.clone().bind(SocketAddr::new(host, port));
             let mut sources = Vec::with_capacity(stores.len());
             for store in &stores {
-                sources.push(store.open(edge).await?);
+                sources.push(if is_page {
+                    store.objects().await?
+                } else {
+                    store.open(edge).await?
+                });
             }
             Ok::<_, ServeFailure>(Server::bind(sources, &options, &report).await?)
         };
@@ -156,6 +167,7 @@ pub(crate) fn serve(
     let found = PyServer {
         address: server.address().to_owned(),
         link: server.link(),
+        page_link: server.page_link(),
         state: state.map_err(|error| crate::errors::unusable(&error))?,
         notes: server.notes(),
         running: Mutex::new(None),
@@ -185,6 +197,17 @@ enum ServedStore {
 }
 
 impl ServedStore {
+    /// Opens a store whose objects the page reads.
+    async fn objects(&self) -> Result<LayerSource, ServeFailure> {
+        let (address, options) = match self {
+            Self::Open { address, options } => (address, options.clone()),
+            Self::Address(address) => (address, zvf::OpenOptions::new()),
+        };
+        let dataset = Dataset::open_with(address, &options.follow(Follow::Never)).await?;
+        let store = dataset.store().clone();
+        Ok(LayerSource::objects(store_name(address), store))
+    }
+
     async fn open(&self, edge: Option<f64>) -> Result<LayerSource, ServeFailure> {
         let (address, options) = match self {
             Self::Open { address, options } => (address, options.clone()),

@@ -1,4 +1,5 @@
-//! Zarr Vectors stores in Neuroglancer: a server of live layers, and an export to static files.
+//! Zarr Vectors stores in browsers: a page that shows them, and Neuroglancer, by a server of live
+//! layers or by an export to static files.
 //!
 //! | geometry | layers |
 //! |---|---|
@@ -29,6 +30,8 @@ mod layers;
 mod server;
 mod spill;
 mod view;
+#[cfg(feature = "server")]
+pub mod viewer;
 
 pub use export::{
     ExportError, ExportOptions, ExportPlan, ExportReport, ExportTarget, ExportWork, MeshFormat,

@@ -18,6 +18,7 @@ mod request;
 mod site;
 mod stored_mesh;
 mod stored_object;
+mod stored_objects;
 mod stored_skeleton;
 mod viewer_client;
 mod volume;
@@ -54,6 +55,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use zvf::Dataset;
 use zvf_dense::DenseArray;
+use zvf_store::Store;
 
 use crate::{layers::Report, view::HOSTED_VIEWER};
 use cache::ResponseCache;
@@ -63,6 +65,7 @@ use object_cache::ObjectCache;
 use reply::{Body, Reply, set, set_common};
 use request::{Request, RequestRules, origin};
 use site::{ServedSource, Site};
+use stored_objects::StoredObjects;
 use viewer_client::ViewerClient;
 use volume::VolumeSource;
 pub use volume::{VolumePlacement, VolumePlacementError};
@@ -210,6 +213,7 @@ pub struct LayerSource {
 #[derive(Debug)]
 enum Content {
     Store(Box<Dataset>),
+    Objects(Store),
     Volume {
         array: Arc<dyn DenseArray>,
         map: VolumePlacement,
@@ -222,6 +226,14 @@ impl LayerSource {
         Self {
             name: name.into(),
             content: Content::Store(Box::new(dataset)),
+        }
+    }
+
+    /// Creates a source of the objects of a store, for the page that [`Server::page_link`] opens.
+    pub fn objects(name: impl Into<String>, store: Store) -> Self {
+        Self {
+            name: name.into(),
+            content: Content::Objects(store),
         }
     }
 
@@ -257,6 +269,10 @@ impl LayerSource {
                     Err(error) => Err(failed(Box::new(error))),
                 }
             }
+            Content::Objects(store) => Ok(ServedSource::Objects {
+                name,
+                stored: StoredObjects::new(store, Arc::clone(objects)),
+            }),
             Content::Volume { array, map } => match VolumeSource::new(name.clone(), array, &map) {
                 Ok(volume) => Ok(ServedSource::Volume(volume)),
                 Err(error) => Err(failed(Box::new(error))),
@@ -370,6 +386,11 @@ impl Server {
         self.shared.site.link()
     }
 
+    /// Returns the link that opens the page with all stores, which needs no other server.
+    pub fn page_link(&self) -> String {
+        self.shared.site.page_link()
+    }
+
     /// Returns the state of the viewer, as JSON.
     pub fn state(&self) -> String {
         self.shared.site.state()
@@ -387,7 +408,7 @@ impl Server {
                     .map(|note| format!("{}: {note}", store.name))
                     .collect()
             }
-            ServedSource::Volume(_) => Vec::new(),
+            ServedSource::Volume(_) | ServedSource::Objects { .. } => Vec::new(),
         });
         notes.collect()
     }

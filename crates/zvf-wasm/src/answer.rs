@@ -74,9 +74,9 @@ impl Answer {
             let columns = columns.into_iter().map(|column| answer.column(column));
             set(family, columns.collect());
         }
-        let groups = result.groups.iter();
+        let members = result.groups.iter();
         let groups =
-            groups.map(|group| json!({"id": group.id, "members": answer.int64(&group.members)}));
+            members.map(|group| json!({"id": group.id, "members": answer.int64(&group.members)}));
         set("groups", groups.collect());
         answer.json = json;
         Ok(answer)

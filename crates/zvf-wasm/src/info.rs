@@ -21,11 +21,12 @@ pub(crate) async fn store(dataset: &Dataset) -> Result<Value, Error> {
             "binShape": level.effective_bin_shape(root).extents(),
             "chunkShape": level.effective_chunk_shape(root).extents(),
             "isAdditive": level.is_additive(),
-            "isBehind": false,
         }));
     }
-    let axes = root.axes.iter();
-    let axes = axes.map(|axis| json!({"name": axis.name, "type": axis.kind, "unit": axis.unit}));
+    let axes = root
+        .axes
+        .iter()
+        .map(|axis| json!({"name": axis.name, "type": axis.kind, "unit": axis.unit}));
     let kinds = root.geometry_kinds.iter().map(ToString::to_string);
     let winding = root.kinds().any(GeometryKind::has_faces);
     let bounds = root.bounds.as_ref();

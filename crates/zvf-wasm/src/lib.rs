@@ -1,6 +1,6 @@
 //! The engine as a module of WebAssembly. The npm package `zvf` in `viewer/pkg` is its interface.
 //!
-//! The module reads objects through a [`Port`](port::Port) of JavaScript, takes a request as JSON, and answers with
+//! The module reads objects through a [`Port`](port::ScriptPort) of JavaScript, takes a request as JSON, and answers with
 //! JSON and buffers. Everything else, such as merged ranges, shards, seals and codecs, is that of the native reader.
 
 mod answer;
@@ -19,7 +19,7 @@ use zvf::{BatchStream, Dataset, Error, LevelId, OpenOptions, Query, QueryReport}
 use zvf_model::error_chain::error_chain;
 
 use answer::Answer;
-use port::{Objects, Port};
+use port::{PortObjects, ScriptPort};
 use request::Request;
 
 /// Memory budget of a store unless it is opened with another: a module has at most 4 GiB of memory.
@@ -59,14 +59,16 @@ pub struct Batches {
 
 /// Opens the store behind a port and returns an [`Engine`].
 #[wasm_bindgen]
-pub fn open(port: Port, options: String) -> Promise {
+pub fn open(port: ScriptPort, options: String) -> Promise {
     future_to_promise(async move {
         let options = open_options(&options).map_err(|text| input_error(&text))?;
-        let objects = Arc::new(Objects::new(port));
-        let store = options.from_object_store(objects, "");
-        let store = store.map_err(|error| thrown("invalid input", &error_chain(&error), None))?;
-        let dataset = Dataset::open_caching(store, &options).await;
-        let dataset = dataset.map_err(|error| engine_error(&error))?;
+        let objects = Arc::new(PortObjects::new(port));
+        let store = options
+            .from_object_store(objects, "")
+            .map_err(|error| thrown("invalid input", &error_chain(&error), None))?;
+        let dataset = Dataset::open_caching(store, &options)
+            .await
+            .map_err(|error| engine_error(&error))?;
         Ok(Engine { dataset }.into())
     })
 }
@@ -251,8 +253,10 @@ async fn query(dataset: &Dataset, mut given: Request) -> Result<Query, JsValue> 
     let names = given.group_names().map_err(|text| input_error(&text))?;
     let mut query = given.query().map_err(|text| input_error(&text))?;
     if !names.is_empty() {
-        let numbers = dataset.groups_named(LevelId::FULL, &names).await;
-        let numbers = numbers.map_err(|error| engine_error(&error))?;
+        let numbers = dataset
+            .groups_named(LevelId::FULL, &names)
+            .await
+            .map_err(|error| engine_error(&error))?;
         query.groups.get_or_insert_default().extend(numbers);
     }
     Ok(query)

@@ -25,16 +25,16 @@ const MAX_LISTED: u32 = 10_000_000;
 extern "C" {
     /// A port, as `viewer/pkg/src/port.ts` makes it.
     #[derive(Clone, Debug)]
-    pub type Port;
+    pub type ScriptPort;
 
     /// The name of the store in messages.
     #[wasm_bindgen(method, getter)]
-    fn name(this: &Port) -> String;
+    fn name(this: &ScriptPort) -> String;
 
     /// Reads an object from `start` to `end`; both `undefined` for all of it, a negative `start` for the last bytes.
     #[wasm_bindgen(method)]
     fn get(
-        this: &Port,
+        this: &ScriptPort,
         key: &str,
         start: Option<f64>,
         end: Option<f64>,
@@ -44,18 +44,18 @@ extern "C" {
 
     /// Lists the objects below a prefix; `undefined` if the port cannot list.
     #[wasm_bindgen(method)]
-    fn list(this: &Port, prefix: &str, signal: &AbortSignal) -> Promise;
+    fn list(this: &ScriptPort, prefix: &str, signal: &AbortSignal) -> Promise;
 }
 
 /// An object store over a port. WebAssembly has one thread, which wrappers check.
 #[derive(Debug)]
-pub(crate) struct Objects {
+pub(crate) struct PortObjects {
     name: String,
-    port: SendWrapper<Port>,
+    port: SendWrapper<ScriptPort>,
 }
 
-impl Objects {
-    pub(crate) fn new(port: Port) -> Self {
+impl PortObjects {
+    pub(crate) fn new(port: ScriptPort) -> Self {
         Self {
             name: port.name(),
             port: SendWrapper::new(port),
@@ -63,7 +63,7 @@ impl Objects {
     }
 }
 
-impl fmt::Display for Objects {
+impl fmt::Display for PortObjects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
@@ -87,7 +87,7 @@ impl Drop for Abort {
 }
 
 #[async_trait]
-impl ObjectStore for Objects {
+impl ObjectStore for PortObjects {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let key = location.to_string();
         let (start, end) = match &options.range {
@@ -261,10 +261,11 @@ impl Piece {
     }
 }
 
-async fn listing(port: &Port, prefix: &str) -> Result<Vec<ObjectMeta>> {
+async fn listing(port: &ScriptPort, prefix: &str) -> Result<Vec<ObjectMeta>> {
     let abort = Abort::new()?;
-    let answer = JsFuture::from(port.list(prefix, &abort.0.signal())).await;
-    let answer = answer.map_err(|error| failure(prefix, &error))?;
+    let answer = JsFuture::from(port.list(prefix, &abort.0.signal()))
+        .await
+        .map_err(|error| failure(prefix, &error))?;
     if answer.is_undefined() {
         return Err(Error::NotSupported {
             source: "the objects of this store cannot be listed".into(),
@@ -320,8 +321,9 @@ fn generic(text: String) -> Error {
 /// Converts what a port threw.
 fn failure(key: &str, thrown: &JsValue) -> Error {
     let member = |name: &str| Reflect::get(thrown, &name.into()).ok()?.as_string();
-    let text = member("message").or_else(|| thrown.as_string());
-    let text = text.unwrap_or_else(|| format!("{key}: the port failed"));
+    let text = member("message")
+        .or_else(|| thrown.as_string())
+        .unwrap_or_else(|| format!("{key}: the port failed"));
     match member("kind").as_deref() {
         Some("forbidden") => Error::PermissionDenied {
             path: key.to_owned(),

@@ -49,7 +49,7 @@ async function bytesOfModule(): Promise<BufferSource | URL> {
 
 /** Opens a store. */
 export async function open(source: Source, options: OpenOptions = {}): Promise<Store> {
-  const { headers, worker: _, signal, module, ...own } = options;
+  const { headers, signal, module, ...own } = options;
   ready ??= (module ? Promise.resolve(module) : bytesOfModule()).then((from) => init({ module_or_path: from }));
   await ready;
   return thrown(async () => {

@@ -7,11 +7,9 @@ export type Numbers =
 
 /** The ways in which a store can be opened. */
 export type Source =
-  /** The address of a folder with a `zarr.json`, or of a `.zip` file, on a server that answers ranges. */
+  /** The address of a folder with a `zarr.json`, on a server that answers ranges. */
   | string
   | URL
-  /** A `.zip` file. */
-  | Blob
   /** A folder that `showDirectoryPicker` returned. */
   | FileSystemDirectoryHandle
   /** The files of a folder, from a drop or `<input webkitdirectory>`, by their relative paths. */
@@ -67,8 +65,6 @@ export interface OpenOptions {
   headers?: Record<string, string>;
   /** The bytes of `zvf_bg.wasm`; fetched from beside the package unless given. The first call decides. */
   module?: BufferSource;
-  /** Run the engine in a worker; true unless given, in pages. Node always runs it directly. */
-  worker?: boolean;
   signal?: AbortSignal;
 }
 
@@ -252,8 +248,6 @@ export interface LevelInfo {
   chunkShape: number[];
   /** True if each point is stored on one level only. */
   isAdditive: boolean;
-  /** True if a finer level has changed since the level was built. */
-  isBehind: boolean;
 }
 
 /** What a store declares; reading it takes no listing. */

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{metadata, run::cargo};
 
-/// Upper bound on the size of a package in bytes.
-const MAX_SIZE: u64 = 2 << 20;
+/// Upper bound on the size of a package in bytes. The page for browsers takes half of it.
+const MAX_SIZE: u64 = 3 << 20;
 /// Files that every package must contain.
 const REQUIRED: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 

@@ -1,6 +1,8 @@
 //! `zvf export`: writes a store in the form of another program.
 
 use std::error::Error;
+#[cfg(feature = "serve")]
+use std::{fs::File, io::Write, path::PathBuf};
 
 use serde_json::{Value, json};
 use zvf::{Dataset, Follow, OpenOptions, TaskPlanOptions};
@@ -8,6 +10,8 @@ use zvf_serve::{
     ExportOptions, ExportPlan, ExportReport, ExportTarget, Layer, LayerKind, MeshFormat, export,
     plan_export,
 };
+#[cfg(feature = "serve")]
+use zvf_serve::{store_name, viewer};
 
 use crate::{
     display::{count_noun, group_digits},
@@ -25,6 +29,37 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, clap::Subcommand)]
 enum ExportForm {
     Precomputed(PrecomputedArgs),
+    #[cfg(feature = "serve")]
+    Viewer(ViewerArgs),
+}
+
+/// Write the page that shows stores in a browser
+///
+/// The page is one file, and needs no other. Beside a store in a bucket or on a web server, it shows
+/// the store that its address names: viewer.html?store=tracts.zv. The server must answer requests for
+/// ranges, and one of another origin must allow them (CORS). With --inline, the page contains the
+/// store, and a browser opens it as a file.
+#[cfg(feature = "serve")]
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf export viewer viewer.html
+  zvf export viewer tracts.html --inline tracts.zv")]
+struct ViewerArgs {
+    /// File to write, which must not exist.
+    output: PathBuf,
+    /// Store that the page contains: a folder, a .zip file, or an address that this build supports,
+    /// of up to 64 MiB.
+    #[arg(long, value_name = "STORE")]
+    inline: Option<String>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but errors.
+    #[arg(long)]
+    quiet: bool,
+    /// Send unsigned requests, for public buckets.
+    #[arg(long)]
+    anonymous: bool,
 }
 
 /// Write a store as sources of Neuroglancer, which any static file server can serve
@@ -119,7 +154,11 @@ impl From<MeshFormatArg> for MeshFormat {
 
 /// Runs the export.
 pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let ExportForm::Precomputed(arguments) = &arguments.form;
+    let arguments = match &arguments.form {
+        ExportForm::Precomputed(arguments) => arguments,
+        #[cfg(feature = "serve")]
+        ExportForm::Viewer(arguments) => return viewer(arguments).await,
+    };
     // An export of a store that is changed meanwhile fails at once.
     let options = OpenOptions::default()
         .anonymous(arguments.anonymous)
@@ -148,12 +187,45 @@ pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dy
     Ok(done)
 }
 
+/// Writes the page.
+#[cfg(feature = "serve")]
+async fn viewer(arguments: &ViewerArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let output = &arguments.output;
+    let page = match &arguments.inline {
+        None => viewer::PAGE.to_owned(),
+        Some(address) => {
+            let options = OpenOptions::default()
+                .anonymous(arguments.anonymous)
+                .follow(Follow::Never);
+            let dataset = Dataset::open_with(address, &options).await?;
+            viewer::inline(&store_name(address), dataset.store()).await?
+        }
+    };
+    let failed = |error: std::io::Error| format!("{} cannot be written: {error}", output.display());
+    let mut file = File::create_new(output).map_err(failed)?;
+    file.write_all(page.as_bytes()).map_err(failed)?;
+    let (file, bytes) = (output.display(), page.len());
+    Ok(CommandOutcome::from(
+        match (arguments.json, arguments.quiet) {
+            (true, _) => json!({ "file": file.to_string(), "bytes": bytes }).to_string(),
+            (false, true) => String::new(),
+            (false, false) => format!("{file}: {} bytes", group_digits(u64::try_from(bytes)?)),
+        },
+    ))
+}
+
 /// Plans the export as tasks.
 pub(crate) async fn plan(
     arguments: &ExportArgs,
     tasks: TaskPlanOptions,
 ) -> Result<ExportPlan, Box<dyn Error>> {
-    let ExportForm::Precomputed(arguments) = &arguments.form;
+    let arguments = match &arguments.form {
+        ExportForm::Precomputed(arguments) => arguments,
+        #[cfg(feature = "serve")]
+        ExportForm::Viewer(_) => {
+            return Err("zvf export viewer is one step; run it without a plan".into());
+        }
+    };
     let open = OpenOptions::default().anonymous(arguments.anonymous);
     let meter = ProgressMeter::default();
     let message = format!("planning the export of {}", arguments.store);

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The port that is tried first, so that links stay valid.
-const PORT: u16 = 9393;
+pub(super) const PORT: u16 = 9393;
 /// Time for the threads that read files at the end.
 const END_TIME: Duration = Duration::from_secs(1);
 /// The least memory with which stores can be shown.
@@ -105,11 +105,18 @@ pub(crate) struct ServeArgs {
 
 /// Serves until a signal.
 pub(crate) fn run(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    until_signal(serve(arguments))
+}
+
+/// Runs a server until it ends.
+pub(super) fn until_signal(
+    server: impl Future<Output = Result<CommandOutcome, Box<dyn Error>>>,
+) -> Result<CommandOutcome, Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(16)
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(serve(arguments));
+    let outcome = runtime.block_on(server);
     // A disk that does not respond does not hold up the end.
     runtime.shutdown_timeout(END_TIME);
     outcome
@@ -152,13 +159,16 @@ async fn serve(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> 
     } else {
         server.link()
     };
-    {
-        let mut out = io::stdout().lock();
-        writeln!(out, "{line}")?;
-        out.flush()?;
-    }
+    print(&line)?;
     server.run(stop).await;
     Ok(CommandOutcome::from(String::new()))
+}
+
+/// Prints a line that another program may wait for.
+pub(super) fn print(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
 }
 
 /// Opens the sources and binds the server.
@@ -269,7 +279,7 @@ fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-fn is_in_use(error: &(dyn Error + 'static)) -> bool {
+pub(super) fn is_in_use(error: &(dyn Error + 'static)) -> bool {
     match error.downcast_ref() {
         Some(ServeError::Bind { source, .. }) => source.kind() == io::ErrorKind::AddrInUse,
         _ => false,
@@ -298,7 +308,7 @@ fn length(text: &str) -> Result<f64, String> {
 }
 
 /// Handles SIGINT and SIGTERM from now on, and returns a future that waits for one of them.
-fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -1,8 +1,9 @@
-//! `zvf export precomputed`, as a user runs it. `cargo xtask conformance --precomputed` has other
+//! `zvf export`, as a user runs it. `cargo xtask conformance --precomputed` has other
 //! programs read the exports.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::json;
 use zvf_precomputed::{
     Annotation, AnnotationInfo, AnnotationList, PropertyValue, RecordLayout, ShardFile,
@@ -24,6 +25,29 @@ fn bench() -> Bench {
     let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
     bench.says(&[&line[..], &["--chunk-shape", "30,30,30", "--quiet"]].concat());
     bench
+}
+
+#[test]
+fn pages_contain_a_store() {
+    let bench = bench();
+    let written = bench.json(&["export", "viewer", "@viewer.html"]);
+    let page = fs::read_to_string(bench.path("viewer.html")).unwrap();
+    assert_eq!(written["bytes"], page.len());
+    bench.says(&[
+        "export", "viewer", "@a.html", "--inline", "@a.zv", "--quiet",
+    ]);
+    let inline = fs::read_to_string(bench.path("a.html")).unwrap();
+    let (before, after) = inline.split_once("id=\"store\" data-name=\"a\">").unwrap();
+    let (store, _) = after.split_once('<').unwrap();
+    assert!(page.starts_with(before) && store.len() > 10_000);
+    let zip = BASE64_STANDARD.decode(store).unwrap();
+    fs::write(bench.path("a.zip"), zip).unwrap();
+    let counted = |store| bench.says(&["query", store, "--count", "--json"]);
+    assert_eq!(counted("@a.zip"), counted("@a.zv"));
+    let why = bench.refused(&["export", "viewer", "@a.html"]);
+    assert!(why.contains("a.html cannot be written"), "{why}");
+    let why = bench.refused(&["export", "viewer", "@b.html", "--inline", "@b.zv"]);
+    assert!(why.contains("b.zv does not exist"), "{why}");
 }
 
 /// Reads the annotations of every cell of every level.

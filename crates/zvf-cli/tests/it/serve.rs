@@ -1,10 +1,10 @@
-//! `zvf serve`, as a user runs it. `crates/zvf-serve` tests the protocol and the layers.
+//! `zvf serve` and `zvf view`, as a user runs it. `crates/zvf-serve` tests the protocol and the layers.
 
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -26,19 +26,12 @@ fn a_server_prints_its_link_and_ends_with_sigint() {
     let bench = bench();
     let volume = nifti([-0.5, 0.5, 0.5], [20.0, 0.0, -3.0]);
     fs::write(bench.path("scan.nii"), volume).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_zvf"))
-        .arg("serve")
-        .arg(bench.path("a.zv"))
-        .arg(bench.path("scan.nii"))
-        .args(["--port", "0", "--json", "--quiet"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    out.read_line(&mut line).unwrap();
-    let started: Value = serde_json::from_str(&line).unwrap();
+    let (volume, store) = (bench.path("scan.nii"), bench.path("a.zv"));
+    let (child, started) = started(
+        Command::new(env!("CARGO_BIN_EXE_zvf"))
+            .args(["serve", "--port", "0", "--json", "--quiet"])
+            .args([store, volume]),
+    );
     let address = started["address"].as_str().unwrap();
     let link = started["neuroglancer"].as_str().unwrap();
     assert!(link.ends_with(&format!("#!{address}/state.json")), "{link}");
@@ -54,16 +47,60 @@ fn a_server_prints_its_link_and_ends_with_sigint() {
     assert_eq!(scan["inputDimensions"]["x"], json!([0.0005, "m"]));
     assert_eq!(scan["outputDimensions"]["x"], json!([0.001, "m"]));
     let host = address.strip_prefix("http://").unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    let request = "GET /a/annotations/info HTTP/1.1\r\nConnection: close";
-    write!(stream, "{request}\r\nHost: {host}\r\n\r\n").unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
-    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    let response = response(host, "/a/annotations/info");
     assert!(
         response.contains("\"annotation_type\":\"point\""),
         "{response}"
     );
+    end(child);
+}
+
+#[test]
+fn a_page_shows_stores_and_ends_with_sigint() {
+    let bench = bench();
+    let (child, started) = started(
+        Command::new(env!("CARGO_BIN_EXE_zvf"))
+            .args(["view", "--port", "0", "--json"])
+            .args([bench.path("a.zv"), bench.path("a.zv")]),
+    );
+    let address = started["address"].as_str().unwrap();
+    let link = format!("{address}/view?store=a/store&store=a_2/store");
+    assert_eq!(started["link"], link);
+    let host = address.strip_prefix("http://").unwrap();
+    let page = response(host, "/view?store=a/store");
+    assert!(page.contains("Content-Security-Policy"), "{page}");
+    // Layers are not planned, and objects are those of the store.
+    let root = response(host, "/a_2/store/zarr.json");
+    let stored = fs::read_to_string(bench.path("a.zv/zarr.json")).unwrap();
+    assert!(root.ends_with(&stored), "{root}");
+    end(child);
+    let why = bench.refused(&["view", "@b.zv", "--port", "0", "--json"]);
+    assert!(why.contains("b.zv does not exist"), "{why}");
+}
+
+/// Starts a server, and returns what it prints.
+fn started(command: &mut Command) -> (Child, Value) {
+    let streams = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = streams.spawn().unwrap();
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    (child, serde_json::from_str(&line).unwrap())
+}
+
+/// Requests a path.
+fn response(host: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(host).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nConnection: close\r\nHost: {host}\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    response
+}
+
+/// Ends a server with SIGINT.
+fn end(child: Child) {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -141,7 +141,7 @@ fn zstd_in_rust(stream: &[u8], dictionary: &[u8], out: &mut [u8]) -> Option<usiz
     {
         let limit = u64::try_from(out.len()).ok()?;
         let stream = bytes::Bytes::copy_from_slice(stream);
-        let decoded = crate::compression::zstd_in_rust::decode(&stream, limit).ok()?;
+        let decoded = crate::zstd_in_rust::decode(&stream, limit).ok()?;
         out.get_mut(..decoded.len())?.copy_from_slice(&decoded);
         Some(decoded.len())
     }

@@ -8,16 +8,14 @@ use std::{
 use hyper::StatusCode;
 use tokio::sync::Mutex as AsyncMutex;
 use zvf::{Dataset, ErrorKind, StateError};
-use zvf_model::{error_chain::error_chain, key::Key};
-use zvf_store::{SnapshotError, Store, TransactionError};
+use zvf_model::error_chain::error_chain;
 
 use super::{
     cache::{CachedResponse, ResponseCache},
     live::{LiveContext, LiveLayers, to_its_end},
     object_cache::ObjectCache,
-    open_object::{ObjectError, OpenObject},
     reply::{BINARY, JSON, Reply},
-    request::Request,
+    stored_objects::StoredObjects,
 };
 use crate::layers::{LayerError, Report};
 
@@ -34,8 +32,8 @@ pub(super) struct LiveStore {
     coarse_cells: usize,
     objects: Arc<ObjectCache>,
     current: Mutex<Current>,
-    /// The store at the state in which its objects were last served.
-    present: AsyncMutex<Store>,
+    /// The objects of the store itself.
+    pub(super) stored: StoredObjects,
     /// Held while the layers of a new state are planned.
     refreshing: Arc<AsyncMutex<()>>,
 }
@@ -61,7 +59,7 @@ impl LiveStore {
             coarse_cells,
             objects: Arc::clone(&objects),
         };
-        let present = AsyncMutex::new(dataset.store().clone());
+        let stored = StoredObjects::new(dataset.store().clone(), Arc::clone(&objects));
         let layers = LiveLayers::new(dataset, context, report).await?;
         Ok(Self {
             name,
@@ -72,7 +70,7 @@ impl LiveStore {
                 state: 0,
                 checked: Instant::now(),
             }),
-            present,
+            stored,
             refreshing: Arc::default(),
         })
     }
@@ -195,38 +193,6 @@ impl LiveStore {
             }
             response => Ok(response),
         }
-    }
-
-    /// Returns the response to a request for an object of the store itself, at its present state.
-    /// The layers are not planned anew for it.
-    pub(super) async fn object(&self, path: &[&str], request: &Request) -> Reply {
-        let Ok(key) = Key::parse(&path.join("/")) else {
-            return Reply::not_found();
-        };
-        let store = self.present.lock().await.clone();
-        let mut opened = OpenObject::open(store, &key, request).await;
-        if let Err(ObjectError::Snapshot(SnapshotError::Changed)) = opened {
-            opened = match self.reopened().await {
-                Ok(store) => OpenObject::open(store, &key, request).await,
-                Err(error) => Err(error.into()),
-            };
-        }
-        match opened {
-            Ok(Some(object)) => object.reply(&self.objects).await,
-            Ok(None) | Err(ObjectError::Reopen(TransactionError::NoStore)) => Reply::not_found(),
-            Err(error) => Reply::Failed(error.status(), error_chain(&error)),
-        }
-    }
-
-    /// Returns the store at its present state.
-    async fn reopened(&self) -> Result<Store, TransactionError> {
-        let mut store = self.present.lock().await;
-        // Another request may have opened it.
-        if !store.is_snapshot_current().await? {
-            let (present, root) = store.snapshot().await?.ok_or(TransactionError::NoStore)?;
-            *store = present.with_seal(&root)?;
-        }
-        Ok(store.clone())
     }
 }
 

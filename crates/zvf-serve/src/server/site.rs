@@ -6,6 +6,7 @@
 //! | `/state.json` | the state of the viewer |
 //! | `/NAME/annotations`, `skeletons`, `meshes`, `segments`, `volume` | layers |
 //! | `/NAME/store` | the objects of the store |
+//! | `/view` | the page that shows the stores which its address names |
 //! | `/v/zvf/`, `/events/zvf` | the viewer, if the server has one |
 
 use std::{fmt::Write, sync::Arc};
@@ -17,19 +18,30 @@ use super::{
     live_store::LiveStore,
     reply::{HTML, JSON, Reply},
     request::Request,
+    stored_objects::StoredObjects,
     viewer_client::{self, ViewerClient},
     volume::VolumeSource,
 };
-use crate::view::{ServedView, StoreView, viewer_link, viewer_state};
+use crate::{
+    view::{ServedView, StoreView, viewer_link, viewer_state},
+    viewer::{self, escaped},
+};
 
 /// The name of the viewer's session: it expects one in its address.
 pub(super) const SESSION: &str = "zvf";
+/// The path of the page that shows stores.
+const PAGE: &str = "view";
 
 /// A source of layers.
 #[derive(Debug)]
 pub(super) enum ServedSource {
     Store(Arc<LiveStore>),
     Volume(VolumeSource),
+    /// A store for the page at `/view`, without layers.
+    Objects {
+        name: String,
+        stored: StoredObjects,
+    },
 }
 
 impl ServedSource {
@@ -37,13 +49,25 @@ impl ServedSource {
         match self {
             Self::Store(store) => &store.name,
             Self::Volume(volume) => &volume.name,
+            Self::Objects { name, .. } => name,
         }
     }
 
-    fn view(&self) -> StoreView {
+    /// Returns the layers, if it has any.
+    fn view(&self) -> Option<StoreView> {
         match self {
-            Self::Store(store) => store.layers().view.clone(),
-            Self::Volume(volume) => volume.view.clone(),
+            Self::Store(store) => Some(store.layers().view.clone()),
+            Self::Volume(volume) => Some(volume.view.clone()),
+            Self::Objects { .. } => None,
+        }
+    }
+
+    /// Returns the objects of a store.
+    fn stored(&self) -> Option<&StoredObjects> {
+        match self {
+            Self::Store(store) => Some(&store.stored),
+            Self::Objects { stored, .. } => Some(stored),
+            Self::Volume(_) => None,
         }
     }
 }
@@ -70,15 +94,27 @@ impl Site {
         viewer_link(Some(&viewer), &format!("{}/state.json", self.address))
     }
 
+    /// Returns the link that opens the page with all stores.
+    pub(super) fn page_link(&self) -> String {
+        let stores = self
+            .sources
+            .iter()
+            .filter(|source| source.stored().is_some());
+        let words: Vec<String> = stores
+            .map(|source| format!("store={}/store", encoded(source.name())))
+            .collect();
+        format!("{}/{PAGE}?{}", self.address, words.join("&"))
+    }
+
     /// Returns the state that shows all sources.
     pub(super) fn state(&self) -> String {
         let named: Vec<(String, String, StoreView)> = self
             .sources
             .iter()
-            .map(|source| {
+            .filter_map(|source| {
                 let name = source.name().to_owned();
                 let url = format!("{}/{}", self.address, encoded(&name));
-                (name, url, source.view())
+                Some((name, url, source.view()?))
             })
             .collect();
         let served: Vec<ServedView<'_>> = named
@@ -100,6 +136,7 @@ impl Site {
                 self.refresh().await;
                 return Reply::document(JSON, self.state());
             }
+            [PAGE] => return Reply::document(HTML, viewer::PAGE),
             ["v", SESSION, rest @ ..] => {
                 return match (&self.client, rest) {
                     (Some(client), []) => client.file(None),
@@ -114,13 +151,13 @@ impl Site {
             return Reply::not_found();
         };
         let source = self.sources.iter().find(|source| source.name() == *name);
-        match (source, rest) {
-            (Some(ServedSource::Store(store)), ["store", key @ ..]) => {
-                store.object(key, request).await
-            }
-            (Some(ServedSource::Store(store)), path) => store.layer_file(path, &self.cache).await,
-            (Some(ServedSource::Volume(volume)), path) => volume.response(path, &self.cache).await,
-            (None, _) => Reply::not_found(),
+        if let (Some(stored), ["store", key @ ..]) = (source.and_then(ServedSource::stored), rest) {
+            return stored.reply(key, request).await;
+        }
+        match source {
+            Some(ServedSource::Store(store)) => store.layer_file(rest, &self.cache).await,
+            Some(ServedSource::Volume(volume)) => volume.response(rest, &self.cache).await,
+            Some(ServedSource::Objects { .. }) | None => Reply::not_found(),
         }
     }
 
@@ -129,7 +166,7 @@ impl Site {
     async fn refresh(&self) {
         let stores = self.sources.iter().filter_map(|source| match source {
             ServedSource::Store(store) => Some(store.refresh_if_due()),
-            ServedSource::Volume(_) => None,
+            ServedSource::Volume(_) | ServedSource::Objects { .. } => None,
         });
         join_all(stores).await;
     }
@@ -144,14 +181,16 @@ impl Site {
         // Writing into a string does not fail.
         let _ = write!(
             page,
-            "<p><a href=\"{}\">Open in Neuroglancer</a></p><ul>",
+            "<p><a href=\"{}\">Open</a> or <a href=\"{}\">open in Neuroglancer</a></p><ul>",
+            escaped(&self.page_link()),
             escaped(&self.link())
         );
         for source in &self.sources {
             let name = source.name();
             let url = format!("{}/{}", self.address, encoded(name));
             let _ = write!(page, "<li>{}<ul>", escaped(name));
-            for layer in source.view().layers() {
+            let view = source.view();
+            for layer in view.iter().flat_map(StoreView::layers) {
                 let folder = layer.folder();
                 let _ = write!(
                     page,
@@ -159,7 +198,7 @@ impl Site {
                     escaped(&url)
                 );
             }
-            if matches!(source, ServedSource::Store(_)) {
+            if source.stored().is_some() {
                 let _ = write!(
                     page,
                     "<li>the store itself: <code>{}/store</code></li>",
@@ -184,20 +223,4 @@ fn encoded(name: &str) -> String {
         }
     }
     segment
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn names_cannot_be_markup() {
-        let name = super::escaped("<img src=\"x\">&");
-        assert_eq!(name, "&lt;img src=&quot;x&quot;&gt;&amp;");
-    }
 }

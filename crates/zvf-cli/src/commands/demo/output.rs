@@ -167,6 +167,8 @@ impl DemoOutput {
             let words = sample.words(folder).into_iter().map(quoted);
             words.collect::<Vec<_>>().join(" ")
         });
+        #[cfg(feature = "serve")]
+        next.push(format!("zvf view {folder}/tracts.zv"));
         next.extend(draws.map(|draws| format!("zvf {draws}")));
         next.extend([
             format!("zvf render {folder}/tracts.zv -o {folder}/fa.png --color fa --view sagittal"),

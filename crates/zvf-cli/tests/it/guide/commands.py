@@ -101,6 +101,10 @@ picture.save("fa.png")
 tracts.export_precomputed("tracts.precomputed")
 tracts.export_precomputed("lines.precomputed", sharded=True, layers=["annotations"])
 
+# --- zvf view
+with zvf.view("tracts.zv", port=0) as page:
+    print(page.link)
+
 # --- zvf serve
 with zvf.serve("tracts.zv", "md.nii", port=0) as server:
     print(server.link, server.notes)

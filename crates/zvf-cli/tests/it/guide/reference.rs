@@ -104,7 +104,7 @@ fn write_command(
     if !examples.trim().is_empty() {
         let examples: Vec<&str> = examples.trim().lines().map(str::trim).collect();
         let kind = match command.get_name() {
-            "serve" => "sh not run: ends with Ctrl-C",
+            "serve" | "view" => "sh not run: ends with Ctrl-C",
             _ => "sh",
         };
         writeln!(page, "\n```{kind}\n{}\n```", examples.join("\n")).unwrap();

@@ -1,7 +1,4 @@
-"""The viewer in headless Chromium, with the stores of `zvf demo`, compared with the native command.
-
-`ZVF` is the command; `ZVF_VIEWER` is the address of another page to test than `viewer/dist`.
-"""
+"""The page of `zvf view` in headless Chromium, with the stores of `zvf demo`, compared with the command."""
 
 import base64
 import functools
@@ -28,9 +25,9 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
 HERE = Path(__file__).parent
-ZVF = os.environ.get("ZVF") or shutil.which("zvf")
-MISSING = [name for name in ("chromium", "chromedriver") if not shutil.which(name)] + ([] if ZVF else ["ZVF"])
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {MISSING}")
+VIEWER = HERE.parent / "viewer"
+MISSING = [name for name in ("chromium", "chromedriver") if not shutil.which(name)]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(MISSING), reason=f"not installed: {MISSING}")]
 
 STORES = ["tracts", "neurons", "cells", "surface"]
 SIZE = (900, 600)
@@ -70,15 +67,11 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
+def site(zvf, tmp_path_factory):
     """A folder with the page and the stores of the demo, and the address that serves it."""
     folder = tmp_path_factory.mktemp("site")
-    made = os.environ.get("ZVF_DEMO")
-    if made:
-        shutil.copytree(made, folder / "demo")
-    else:
-        subprocess.run([ZVF, "demo", folder / "demo"], check=True, capture_output=True)
-    shutil.copytree(HERE.parent / "dist", folder, dirs_exist_ok=True)
+    zvf("demo", folder / "demo")
+    zvf("export", "viewer", folder / "index.html")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Ranges, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield folder, f"http://127.0.0.1:{server.server_port}/"
@@ -87,9 +80,10 @@ def site(tmp_path_factory):
 
 
 class Page:
-    def __init__(self, folder, address):
+    def __init__(self, zvf, folder, address):
+        self.zvf = zvf
         self.folder = folder
-        self.address = os.environ.get("ZVF_VIEWER", address)
+        self.address = address
         options = Options()
         for flag in [
             "--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--disable-gpu-sandbox",
@@ -140,13 +134,22 @@ class Page:
 
     def native(self, name, *options):
         """The counts of the native command."""
-        command = [ZVF, "query", self.folder / "demo" / f"{name}.zv", "--count", "--json", *options]
-        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        return self.zvf.json("query", self.folder / "demo" / f"{name}.zv", "--count", *options)
+
+
+def axe():
+    """The script that judges accessibility, from npm."""
+    script = VIEWER / "node_modules/axe-core/axe.min.js"
+    if not script.exists():
+        if not shutil.which("npm"):
+            pytest.skip("not installed: npm")
+        subprocess.run(["npm", "ci", "--silent"], cwd=VIEWER, check=True)
+    return script
 
 
 @pytest.fixture(scope="session")
-def page(site):
-    page = Page(*site)
+def page(zvf, site):
+    page = Page(zvf, *site)
     yield page
     page.driver.quit()
 
@@ -182,7 +185,7 @@ def test_a_click_finds_the_object_below_it(page, name):
         found += 1
         output = page.folder / "picked.npz"
         store = page.folder / "demo" / f"{name}.zv"
-        subprocess.run([ZVF, "query", store, "--object", str(picked), "--quiet", "-o", output], check=True)
+        page.zvf("query", store, "--object", picked, "--quiet", "-o", output)
         positions = np.load(output)["positions"].astype(float)
         script = """
             const canvas = document.getElementById("scene"), m = viewer.camera.matrix(canvas.clientWidth / canvas.clientHeight);
@@ -292,7 +295,7 @@ def test_saved_files_hold_the_selection(page, tmp_path):
     # The native reader agrees.
     for name in ("tracts.trk", "tracts.ply"):
         output = tmp_path / f"{name}.csv"
-        subprocess.run([ZVF, "convert", tmp_path / name, output], check=True, capture_output=True)
+        page.zvf("convert", tmp_path / name, output)
     ours = np.loadtxt(tmp_path / "tracts.trk.csv", delimiter=",", skiprows=1, usecols=(0, 1, 2))
     given = np.loadtxt(tmp_path / "tracts.csv", delimiter=",", skiprows=1, usecols=(0, 1, 2))
     assert np.abs(ours - given).max() < 1e-3
@@ -305,7 +308,7 @@ def test_axe_finds_no_violation(page, theme):
     else:
         page.open("tracts", theme=theme)
         page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
-    axe = (HERE.parent / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    axe = axe().read_text()
     page.run(axe)
     script = "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)])))"
     assert page.driver.execute_async_script(script) == []
@@ -319,9 +322,13 @@ def test_a_page_with_a_store_inside_opens_from_a_file(page, tmp_path, compressio
         for path in sorted(store.rglob("*")):
             if path.is_file():
                 archive.write(path, path.relative_to(store))
-    text = (page.folder / "inline.html").read_text()
     made = tmp_path / "neurons.html"
-    made.write_text(text.replace("__STORE__", base64.b64encode(data.getvalue()).decode()))
+    if compression == zipfile.ZIP_STORED:
+        page.zvf("export", "viewer", made, "--inline", store)
+    else:
+        before, after = (page.folder / "index.html").read_text().split('id="store" data-name="">')
+        zipped = base64.b64encode(data.getvalue()).decode()
+        made.write_text(f'{before}id="store" data-name="neurons">{zipped}{after}')
     page.driver.get("about:blank")
     page.driver.get_log("browser")
     page.driver.get(made.as_uri())
