@@ -126,7 +126,7 @@ pub fn run() -> ExitCode {
 fn of_program(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let name = arguments.first().map(Path::new).and_then(Path::file_stem);
     if name.is_some_and(|name| name == "tet") {
-        arguments.insert(1, "tet".into());
+        arguments.splice(..1, ["zvf".into(), "tet".into()]);
     }
     arguments
 }

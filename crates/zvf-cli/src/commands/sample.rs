@@ -41,7 +41,7 @@ Examples:
   zvf sample tracts.zv volume.npy --into mean_t1 --reduce object:mean"
 )]
 pub(crate) struct SampleArgs {
-    /// Store, of format 0.9.
+    /// Store, of format 0.9 or 0.10.
     store: String,
     /// Volume: a .nii, .nii.gz, .tet, .b2nd or .npy file, or the folder of a Zarr array.
     volume: PathBuf,
