@@ -50,7 +50,7 @@ const BESIDE: &[Beside] = &[
         "conformance --stores --sample --seed 1",
         180,
     ),
-    always("corpus as a pack", "corpus --check", 60),
+    always("corpus as a pack", "corpus --check", 120),
     always("fixtures --check", "fixtures --check", 60),
     always(
         "conformance: arrays of Blosc2",
