@@ -308,8 +308,7 @@ def test_axe_finds_no_violation(page, theme):
     else:
         page.open("tracts", theme=theme)
         page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
-    axe = axe().read_text()
-    page.run(axe)
+    page.run(axe().read_text())
     script = "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)])))"
     assert page.driver.execute_async_script(script) == []
 

@@ -1,4 +1,4 @@
-//! What a store declares, and lists of its attributes and groups.
+//! Describes a store, and lists its attributes and groups.
 
 use serde_json::{Value, json};
 use zvf::{Dataset, Error, GeometryKind, LevelId, Scope, numeric};
