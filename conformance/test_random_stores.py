@@ -14,11 +14,12 @@ import pytest
 import compare
 import created_twin
 import examples
+import pack
 import test_created
 from content import queries, response
 from created_cases import NUMBERS, Case, cloud, edges, generator, grid, numbers, tree, walks, words
 from program import differences
-from run import HERE, Runner
+from run import Runner
 from serving import told
 
 CASES = 40
@@ -231,7 +232,7 @@ def runner(example):
 
 @pytest.fixture(scope="module")
 def writer(environment):
-    runner = Runner(shlex.join([str(environment("020")), "-B", str(HERE / "writer_020.py")]))
+    runner = Runner(shlex.join([str(environment("020")), "-B", str(pack.HERE / "writer_020.py")]))
     yield runner
     runner.close()
 

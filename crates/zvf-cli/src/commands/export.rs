@@ -154,11 +154,15 @@ impl From<MeshFormatArg> for MeshFormat {
 
 /// Runs the export.
 pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let arguments = match &arguments.form {
-        ExportForm::Precomputed(arguments) => arguments,
+    match &arguments.form {
+        ExportForm::Precomputed(arguments) => precomputed(arguments).await,
         #[cfg(feature = "serve")]
-        ExportForm::Viewer(arguments) => return viewer(arguments).await,
-    };
+        ExportForm::Viewer(arguments) => viewer(arguments).await,
+    }
+}
+
+/// Writes layers for Neuroglancer.
+async fn precomputed(arguments: &PrecomputedArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     // An export of a store that is changed meanwhile fails at once.
     let options = OpenOptions::default()
         .anonymous(arguments.anonymous)
@@ -219,13 +223,17 @@ pub(crate) async fn plan(
     arguments: &ExportArgs,
     tasks: TaskPlanOptions,
 ) -> Result<ExportPlan, Box<dyn Error>> {
-    let arguments = match &arguments.form {
-        ExportForm::Precomputed(arguments) => arguments,
+    match &arguments.form {
+        ExportForm::Precomputed(arguments) => plan_precomputed(arguments, tasks).await,
         #[cfg(feature = "serve")]
-        ExportForm::Viewer(_) => {
-            return Err("zvf export viewer is one step; run it without a plan".into());
-        }
-    };
+        ExportForm::Viewer(_) => Err("zvf export viewer is one step; run it without a plan".into()),
+    }
+}
+
+async fn plan_precomputed(
+    arguments: &PrecomputedArgs,
+    tasks: TaskPlanOptions,
+) -> Result<ExportPlan, Box<dyn Error>> {
     let open = OpenOptions::default().anonymous(arguments.anonymous);
     let meter = ProgressMeter::default();
     let message = format!("planning the export of {}", arguments.store);
