@@ -34,8 +34,8 @@ SIZE = (900, 600)
 WAIT = 240
 # What Chromium says about drawing in software.
 QUIET = ["GPU stall", "GL Driver Message", "Automatic fallback to software WebGL"]
-# Mean difference of channels of a picture from its reference, of 255.
-TOLERANCE = 4.0
+# Mean difference of channels where something is drawn, of 255.
+TOLERANCE = 8.0
 
 
 class Ranges(http.server.SimpleHTTPRequestHandler):
@@ -159,15 +159,19 @@ def test_pictures_are_as_recorded(page, name):
     page.open(name)
     assert page.console() == []
     assert page.run("return document.getElementById('error').hidden")
+    # Text depends on the fonts of the machine.
+    page.run("document.querySelectorAll('main > :not(#scene), footer').forEach(e => e.style.visibility = 'hidden')")
     picture = Image.open(io.BytesIO(page.driver.get_screenshot_as_png())).convert("RGB")
-    drawn = np.asarray(picture.resize((450, 236)))
+    drawn = picture.resize((300, 157), Image.Resampling.BOX)
     recorded = HERE / "pictures" / f"{name}.png"
     if os.environ.get("ZVF_UPDATE_PICTURES"):
         recorded.parent.mkdir(exist_ok=True)
-        Image.fromarray(drawn).quantize(64).save(recorded, optimize=True)
-    # The status line has times.
-    difference = drawn.astype(int)[:-12] - np.asarray(Image.open(recorded).convert("RGB")).astype(int)[:-12]
-    assert np.abs(difference).mean() < TOLERANCE
+        drawn.save(recorded, optimize=True)
+    expected = np.asarray(Image.open(recorded)).astype(int)
+    background = np.median(expected, axis=(0, 1))
+    is_drawn = np.abs(expected - background).max(axis=-1) > 12
+    assert is_drawn.sum() > 500
+    assert np.abs(np.asarray(drawn) - expected)[is_drawn].mean() < TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["tracts", "neurons"])
