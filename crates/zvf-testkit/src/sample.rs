@@ -18,23 +18,12 @@ pub fn cases<N: TryFrom<u64> + Into<u64>>(sample: N) -> N {
         .unwrap_or_else(|_| panic!("{SCALE}={scale} gives more cases than can be counted"))
 }
 
-fn scale_of(text: &str) -> u64 {
+/// Reads the value of [`SCALE`].
+///
+/// # Panics
+///
+/// Panics if it is not a positive number.
+pub fn scale_of(text: &str) -> u64 {
     let scale = text.parse().ok().filter(|scale| *scale > 0);
     scale.unwrap_or_else(|| panic!("{SCALE} is {text:?}, which is not a positive number"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scale_is_a_positive_number() {
-        assert_eq!(scale_of("8"), 8);
-        for text in ["", "0", "-1", "many"] {
-            assert!(
-                std::panic::catch_unwind(|| scale_of(text)).is_err(),
-                "{text}"
-            );
-        }
-    }
 }

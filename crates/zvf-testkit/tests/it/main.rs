@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf_testkit::{golden, laws, walk};
+use zvf_testkit::{golden, laws, sample, walk};
 
 /// Crates that have their laws next to their tests: `zvf-dense` and so on. The names of their fuzz
 /// targets begin with the name of the crate.
@@ -84,5 +84,14 @@ fn every_law_has_a_fuzz_target() {
     for target in targets {
         let path = format!("path = \"fuzz_targets/{target}.rs\"");
         assert!(manifest.contains(&path), "{target} has no [[bin]]");
+    }
+}
+
+#[test]
+fn a_scale_is_a_positive_number() {
+    assert_eq!(sample::scale_of("8"), 8);
+    for text in ["", "0", "-1", "many"] {
+        let read = std::panic::catch_unwind(|| sample::scale_of(text));
+        assert!(read.is_err(), "{text}");
     }
 }
