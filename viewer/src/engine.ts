@@ -45,12 +45,19 @@ export function embedded(): Promise<Store> | undefined {
   return bytes && unzip(new Blob([bytes])).then((files) => wrap(files, document.getElementById("store")?.dataset.name));
 }
 
-let engine: Promise<Uint8Array<ArrayBuffer>> | undefined;
+let engine: Promise<WebAssembly.Module> | undefined;
 
 /** The engine, which the page contains in gzip. */
-function unpacked(): Promise<Uint8Array<ArrayBuffer>> {
+async function compiled(): Promise<WebAssembly.Module> {
   const packed = new Blob([contained("engine") ?? new Uint8Array()]);
-  return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).bytes();
+  return WebAssembly.compile(await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+}
+
+let script = "";
+
+/** Sets the text of the script of the page, which the workers run as well: a page from a file can load nothing else. */
+export function runWorkersFrom(text: string): void {
+  script = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
 }
 
 /** The bytes in base64 of an element of the page, which is emptied. */
@@ -64,8 +71,8 @@ function contained(id: string): Uint8Array<ArrayBuffer> | undefined {
 
 async function wrap(source: Source, name?: string): Promise<Store> {
   byId("status").textContent = "Opening the store…";
-  engine ??= unpacked();
-  const store = await open(source, { ...OPTIONS, module: await engine });
+  engine ??= compiled();
+  const store = await open(source, { ...OPTIONS, module: await engine, worker: new Worker(script) });
   return {
     describe: () => describe(store, name),
     query: async (query, signal) => result(await store.query(translate(query), { signal })),

@@ -120,13 +120,6 @@ impl Engine {
             Ok(batches.into())
         })
     }
-
-    /// The number of requests, of their bytes, and of listings since the store was opened.
-    pub fn stats(&self) -> Vec<f64> {
-        let activity = self.dataset.store().activity();
-        let counts = [activity.requests, activity.bytes_read, activity.lists];
-        counts.map(|count| to_number(count)).to_vec()
-    }
 }
 
 #[wasm_bindgen]

@@ -1,14 +1,14 @@
 /** Reads stores of the Zarr Vectors Format. */
 
-import init, { type Batches, type Engine, open as openEngine } from "./zvf.js";
-import { unlessPanicked } from "./panic.ts";
-import { portOf } from "./port.ts";
+import { openHere, type Answer, type Engine } from "./engine.ts";
 import type {
   AttributeInfo, AttributeRange, BatchOptions, CallOptions, Counts, ErrorKind, GroupInfo, Numbers, OpenOptions, Plan,
-  Port, Query, Result, Source, Stats, Store, StoreInfo,
+  Query, Result, Source, Stats, Store, StoreInfo,
 } from "./types.ts";
+import { openIn } from "./worker.ts";
 
 export type * from "./types.ts";
+export { serve } from "./worker.ts";
 
 /** Why a call failed. */
 export class ZvfError extends Error {
@@ -22,11 +22,6 @@ export class ZvfError extends Error {
   }
 }
 
-interface Answer {
-  json: string;
-  buffers: Uint8Array[];
-}
-
 interface Slot {
   buffer: number;
   kind: string;
@@ -38,39 +33,12 @@ const ARRAYS = {
   int64: BigInt64Array, uint64: BigUint64Array, float32: Float32Array, float64: Float64Array,
 } as const;
 
-let ready: Promise<unknown> | undefined;
-
-async function bytesOfModule(): Promise<BufferSource | URL> {
-  const url = new URL("./zvf_bg.wasm", import.meta.url);
-  if (url.protocol !== "file:" || !("process" in globalThis)) return url;
-  const { readFile } = await import("node:fs/promises");
-  return new Uint8Array(await readFile(url));
-}
-
 /** Opens a store. */
 export async function open(source: Source, options: OpenOptions = {}): Promise<Store> {
-  const { headers, signal, module, ...own } = options;
-  ready ??= (module ? Promise.resolve(module) : bytesOfModule()).then((from) => init({ module_or_path: from }));
-  await ready;
   return thrown(async () => {
-    const port = portOf(source, headers);
-    const engine = (await unlessPanicked(() => openEngine(called(port) as never, JSON.stringify(own)))) as Engine;
-    const store = new OpenStore(engine, await call(engine, "info", {}, { signal }) as StoreInfo);
-    return store;
+    const engine = await (options.worker ? openIn(options.worker, source, options) : openHere(source, options));
+    return new OpenStore(engine, await call(engine, "info", {}, options) as StoreInfo);
   });
-}
-
-/** A port in the form in which the module calls it. */
-function called(port: Port): object {
-  return {
-    name: port.name,
-    get: async (key: string, start?: number, end?: number, unless?: string, signal?: AbortSignal) => {
-      const range = start === undefined ? undefined : { start, ...(end !== undefined && { end }) };
-      const piece = await port.read(key, range, signal, unless);
-      return piece;
-    },
-    list: async (prefix: string, signal?: AbortSignal) => port.list?.(prefix, signal),
-  };
 }
 
 async function thrown<T>(work: () => Promise<T>): Promise<T> {
@@ -81,16 +49,6 @@ async function thrown<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof ZvfError || kind === undefined) throw error;
     throw new ZvfError(kind, message ?? String(error), key);
   }
-}
-
-/** A promise that is rejected when a signal is aborted. */
-function aborted(signal: AbortSignal | undefined): Promise<never> {
-  const promise = new Promise<never>((_, reject) => {
-    if (signal?.aborted) reject(signal.reason);
-    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
-  promise.catch(() => {});
-  return promise;
 }
 
 /** JSON has no infinite numbers and no large integers, so these become words. */
@@ -104,10 +62,7 @@ function encode(query: object): string {
 }
 
 async function call(engine: Engine, method: string, query: object, options: CallOptions = {}): Promise<unknown> {
-  return thrown(async () => {
-    const answer = await unlessPanicked(() => engine.call(method, encode(query), aborted(options.signal)));
-    return decode(answer as Answer);
-  });
+  return thrown(async () => decode(await engine.call(method, encode(query), options.signal)));
 }
 
 /** Replaces the numbers of buffers by typed arrays. */
@@ -117,7 +72,7 @@ function decode(answer: Answer): unknown {
     const slot = value as Slot;
     const bytes = answer.buffers[slot.buffer];
     const array = ARRAYS[slot.kind as keyof typeof ARRAYS];
-    return bytes && array ? (new array(bytes.buffer as ArrayBuffer) as Numbers) : value;
+    return bytes && array ? (new array(bytes.buffer) as Numbers) : value;
   });
 }
 
@@ -131,8 +86,7 @@ class OpenStore implements Store {
   }
 
   get stats(): Stats {
-    const [requests = 0, bytes = 0, lists = 0] = this.#engine.stats();
-    return { requests, bytes, lists };
+    return this.#engine.stats();
   }
 
   query(query: Query = {}, options?: CallOptions): Promise<Result> {
@@ -150,12 +104,12 @@ class OpenStore implements Store {
   async *batches(query: Query = {}, options: BatchOptions = {}): AsyncIterableIterator<Result> {
     const { signal, ...sizes } = options;
     const request = encode({ ...query, ...sizes });
-    const batches = (await thrown(() => unlessPanicked(() => this.#engine.batches(request)))) as Batches;
+    const batches = await thrown(() => this.#engine.batches(request));
     try {
       for (;;) {
-        const answer = await thrown(() => unlessPanicked(() => batches.next(aborted(signal))));
+        const answer = await thrown(() => batches.next(signal));
         if (answer === undefined) return;
-        yield decode(answer as Answer) as Result;
+        yield decode(answer) as Result;
       }
     } finally {
       batches.free();

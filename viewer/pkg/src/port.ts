@@ -22,13 +22,16 @@ export class FetchPort implements Port {
   readonly name: string;
   readonly #root: URL;
   readonly #headers: Record<string, string>;
+  readonly #most: number;
 
-  constructor(address: string | URL, headers: Record<string, string> = {}) {
+  /** Objects that are read whole may have `most` bytes. */
+  constructor(address: string | URL, headers: Record<string, string> = {}, most = 256 << 20) {
     const root = new URL(address, globalThis.location?.href);
     this.name = root.href;
     if (!root.pathname.endsWith("/")) root.pathname += "/";
     this.#root = root;
     this.#headers = headers;
+    this.#most = most;
   }
 
   async read(key: string, range: Range | undefined, signal?: AbortSignal, unless?: string): Promise<Piece | null | undefined> {
@@ -58,7 +61,8 @@ export class FetchPort implements Port {
       // The engine then reads the object whole, within its memory budget.
       throw new PortError("ranges", `${url.href}: the server ignores ranges (non-partial response)`);
     }
-    const bytes = new Uint8Array(await answer.arrayBuffer());
+    const wanted = range === undefined ? this.#most : range.start < 0 ? -range.start : (range.end ?? range.start + this.#most) - range.start;
+    const bytes = await body(answer, wanted, url.href);
     const modified = Date.parse(answer.headers.get("last-modified") ?? "") || 0;
     const etag = answer.headers.get("etag") ?? undefined;
     if (range === undefined) return { bytes, start: 0, size: bytes.length, modified, ...(etag && { etag }) };
@@ -71,6 +75,29 @@ export class FetchPort implements Port {
     const size = found === null ? start + bytes.length : Number(found[3]);
     return { bytes, start, size, modified, ...(etag && { etag }) };
   }
+}
+
+/** Reads an answer, which the server may not end. */
+async function body(answer: Response, most: number, name: string): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  const reader = answer.body?.getReader();
+  for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
+    size += part.value.length;
+    if (size > most) {
+      await reader?.cancel();
+      throw new PortError("unavailable", `${name}: the server sends more than the ${most} bytes that it was asked for`);
+    }
+    parts.push(part.value);
+  }
+  if (parts.length === 1) return parts[0]!;
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 /** Files by their keys: of a drop, of an input, or of a folder. */
@@ -160,8 +187,8 @@ function below(files: ReadonlyMap<string, Blob>): ReadonlyMap<string, Blob> {
 }
 
 /** The port of a source. */
-export function portOf(source: Source, headers?: Record<string, string>): Port {
-  if (typeof source === "string" || source instanceof URL) return new FetchPort(source, headers);
+export function portOf(source: Source, headers?: Record<string, string>, most?: number): Port {
+  if (typeof source === "string" || source instanceof URL) return new FetchPort(source, headers, most);
   if (Array.isArray(source)) {
     const files = source as readonly File[];
     return new FilesPort(new Map(files.map((file) => [file.webkitRelativePath || file.name, file])));

@@ -64,7 +64,13 @@ export interface OpenOptions {
   /** Headers of every request, such as `Authorization`. */
   headers?: Record<string, string>;
   /** The bytes of `zvf_bg.wasm`; fetched from beside the package unless given. The first call decides. */
-  module?: BufferSource;
+  module?: BufferSource | WebAssembly.Module;
+  /**
+   * Runs the engine in this worker, whose script calls `serve()`, so that decoding does not delay the
+   * page. The worker serves this store only; it ends when the store is closed, and when it does not stop
+   * a call within ten seconds after it was cancelled. A `Port` of the caller cannot be used.
+   */
+  worker?: Worker;
   signal?: AbortSignal;
 }
 
@@ -328,3 +334,5 @@ export interface ZvfError extends Error {
 }
 
 export declare function open(source: Source, options?: OpenOptions): Promise<Store>;
+/** Answers the calls of `open` with the option `worker`. A worker's script calls this once. */
+export declare function serve(): void;
