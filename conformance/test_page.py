@@ -1,19 +1,23 @@
 """The page of `zvf view` in headless Chromium, with the stores of `zvf demo`, compared with the command."""
 
 import base64
+import collections
+import contextlib
 import functools
 import http.server
 import io
 import json
 import os
+import random
 import shutil
 import struct
 import subprocess
 import threading
 import time
 import zipfile
+import zlib
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pytest
@@ -96,20 +100,22 @@ class Page:
         options.binary_location = shutil.which("chromium")
         self.driver = webdriver.Chrome(options, Service(shutil.which("chromedriver")))
 
-    def open(self, name, **state):
+    def open(self, name, budget=None, **state):
+        """Opens a store of the demo. With a budget of 0 vertices, only the coarsest level is drawn, which takes less time."""
         state = {"theme": "dark", **state}
         self.driver.get("about:blank")
         self.driver.get_log("browser")
         self.driver.get(f"{self.address}?store=demo/{name}.zv#{quote(json.dumps(state))}")
+        self.run("viewer.budget = arguments[0] ?? viewer.budget", budget)
         self.settle()
 
     def settle(self):
         """Waits until nothing has been read or drawn for a while."""
         quiet, end = 0, time.monotonic() + WAIT
-        while quiet < 4:
+        while quiet < 3:
             assert time.monotonic() < end, f"not ready: {self.text('status')}; {self.console()}"
             quiet = quiet + 1 if self.run("return !!window.viewer && viewer.isIdle") else 0
-            time.sleep(0.25)
+            time.sleep(0.1)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
@@ -176,7 +182,7 @@ def test_pictures_are_as_recorded(page, name):
 
 @pytest.mark.parametrize("name", ["tracts", "neurons"])
 def test_a_click_finds_the_object_below_it(page, name):
-    page.open(name)
+    page.open(name, budget=0)
     found = 0
     for x, y in [(450, 250), (500, 200), (420, 300), (560, 260), (400, 180), (520, 330)]:
         ActionChains(page.driver).move_to_element_with_offset(
@@ -215,7 +221,7 @@ def test_a_click_finds_the_object_below_it(page, name):
     ],
 )
 def test_filters_count_as_the_command_does(page, name, where):
-    page.open(name, layers=[{"where": where}])
+    page.open(name, budget=0, layers=[{"where": where}])
     native = page.native(name, "--where", where)
     counts = page.counts()
     assert counts[0] == native["vertices"]
@@ -225,7 +231,7 @@ def test_filters_count_as_the_command_does(page, name, where):
 
 @pytest.mark.parametrize("name", ["tracts", "neurons", "cells"])
 def test_regions_count_as_the_command_does(page, name):
-    page.open(name)
+    page.open(name, budget=0)
     page.button("Sphere here")
     region = page.run("return viewer.state.layers[0].region")
     native = page.native(name, "--sphere=" + ",".join(map(str, [*region["center"], region["radius"]])))
@@ -241,7 +247,7 @@ def test_regions_count_as_the_command_does(page, name):
 
 
 def test_the_filter_line_completes_names_and_explains_errors(page):
-    page.open("tracts")
+    page.open("tracts", budget=0)
     line = page.driver.find_element(By.ID, "where")
     line.send_keys("fa")
     options = page.driver.find_elements(By.CSS_SELECTOR, "#names li")
@@ -260,7 +266,7 @@ def test_a_link_restores_the_state(page):
         "axes": False, "slab": {"axis": 1, "at": 0, "width": 20},
         "layers": [{"color": "vertex.fa", "map": "magma", "share": 0.5, "where": "z > 0", "groups": [1]}],
     }
-    page.open("tracts", **state)
+    page.open("tracts", budget=0, **state)
     page.driver.get(page.run("return location.href"))
     page.driver.refresh()
     page.settle()
@@ -283,7 +289,7 @@ def test_fragments_that_others_wrote_do_not_break_the_page(page, fragment):
 def test_saved_files_hold_the_selection(page, tmp_path):
     page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     where = "object.length > 160"
-    page.open("tracts", layers=[{"where": where}])
+    page.open("tracts", budget=0, layers=[{"where": where}])
     native = page.native("tracts", "--where", where)
     for format in ("csv", "ply", "trk"):
         page.button(f".{format}")
@@ -310,7 +316,7 @@ def test_axe_finds_no_violation(page, theme):
     if theme == "no store":
         page.driver.get(page.address)
     else:
-        page.open("tracts", theme=theme)
+        page.open("tracts", budget=0, theme=theme)
         page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.run(axe().read_text())
     script = "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)])))"
@@ -351,8 +357,80 @@ def test_errors_are_sentences(page):
     page.driver.get_log("browser")
 
 
+class Hostile(http.server.BaseHTTPRequestHandler):
+    """A server whose first folder says what is wrong with it."""
+
+    protocol_version = "HTTP/1.1"
+    site = None
+    sent = collections.Counter()
+
+    def do_GET(self):
+        how, rest = self.path.lstrip("/").split("/", 1)
+        path = self.site / "demo" / "neurons.zv" / unquote(rest)
+        data = path.read_bytes() if path.is_file() else None
+        if how == "garbage":
+            data = random.Random(rest).randbytes(4096)
+        elif how == "deep":
+            data = b'{"a":' * 200_000
+        elif how in ("endless", "endless-cells") and (how == "endless" or "/c/" in rest):
+            self.head(200 if how == "endless" else 206, [("Connection", "close"), ("Content-Range", "bytes 0-99/100")])
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(bytes(1 << 16))
+                    self.sent[how] += 1 << 16
+        elif how == "long-cells" and "/c/" in rest and data is not None:
+            data = zlib_bomb()
+        if data is None:
+            self.head(404, [("Content-Length", "0")])
+            return
+        extra = [("Content-Encoding", "gzip")] if how == "long-cells" and "/c/" in rest else []
+        self.head(200, [("Content-Length", str(len(data))), *extra])
+        self.wfile.write(data)
+
+    def head(self, status, headers):
+        self.send_response(status)
+        for header in [("Access-Control-Allow-Origin", "*"), *headers]:
+            self.send_header(*header)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@functools.cache
+def zlib_bomb():
+    """A gigabyte of zeros in a megabyte."""
+    packer = zlib.compressobj(9, wbits=31)
+    return b"".join(packer.compress(bytes(1 << 24)) for _ in range(64)) + packer.flush()
+
+
+@pytest.mark.parametrize("how", ["garbage", "deep", "endless", "endless-cells", "long-cells"])
+def test_hostile_servers_cannot_hang_the_tab_or_exhaust_memory(page, how):
+    Hostile.site = page.folder
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        page.driver.get("about:blank")
+        page.driver.get(f"{page.address}?store=http://127.0.0.1:{server.server_port}/{how}")
+        end = time.monotonic() + WAIT
+        while page.run("return document.getElementById('error').hidden"):
+            assert time.monotonic() < end, page.text("status")
+            before = time.monotonic()
+            assert page.run("return 1") == 1
+            assert time.monotonic() - before < 5, "the tab hangs"
+            time.sleep(0.1)
+        assert len(page.text("error")) > 20
+        assert Hostile.sent[how] < 400 << 20
+    finally:
+        page.driver.get("about:blank")
+        page.driver.get_log("browser")
+        server.shutdown()
+        server.server_close()
+
+
 def test_keys_work_without_a_mouse(page):
-    page.open("neurons")
+    page.open("neurons", budget=0)
     scene = page.driver.find_element(By.ID, "scene")
     scene.send_keys("z")
     page.settle()

@@ -43,7 +43,7 @@ export class App {
   constructor() {
     const canvas = byId<HTMLCanvasElement>("scene");
     this.renderer = new Renderer(canvas);
-    this.budget = this.renderer.isSoftware ? 300_000 : 3_000_000;
+    this.budget = this.renderer.isSoftware ? 400_000 : 3_000_000;
     this.state = fromFragment(location.hash);
     this.state.theme ??= matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark";
     this.theme(this.state.theme);
@@ -289,6 +289,9 @@ export class App {
     const at = id === undefined ? -1 : Array.from(result.objects, Number).indexOf(id);
     const show = (value: unknown) => (typeof value === "number" ? short(value) : value === null || value === undefined ? "–" : String(value));
     if (at >= 0) for (const [name, column] of Object.entries(result.object)) if (column.length === result.objects.length) pairs.push([`object.${name}`, show(column[at])]);
+    if (id !== undefined && layer.description.groups.length && !layer.members) {
+      void layer.readMembers().then(() => layer.state.object === id && this.showObject(layer, result, row));
+    }
     const groups = layer.description.groups.filter((group) => id !== undefined && Array.from(layer.members?.[group.id] ?? [], Number).includes(id));
     if (groups.length) pairs.push(["groups", groups.map((group) => group.name ?? group.id).join(", ")]);
     if (row !== undefined) {

@@ -92,8 +92,7 @@ function translate({ sphere, ...rest }: Query): EngineQuery {
 
 async function describe(store: EngineStore, name: string | undefined): Promise<Description> {
   const { info } = store;
-  const [attributes, groups] = [await store.attributes(0), await store.groups(0)];
-  const [low, high] = info.bounds ?? (await measure(store));
+  const [attributes, groups, [low, high]] = await Promise.all([store.attributes(0), store.groups(0), info.bounds ?? measure(store)]);
   const inner = info.address.replace(/\/+$/, "").split("/").pop()!.replace(/\.(zv|zarr|zip)+$/, "");
   return {
     name: info.name ?? name ?? inner,

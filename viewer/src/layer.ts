@@ -9,10 +9,15 @@ import type { LayerState } from "./state.ts";
 import type { Column, Counts, Description, Members, Query, Result, Store } from "./store.ts";
 
 const MOST_TILES = 512;
+/** Tiles are joined to this number while they have fewer vertices than are worth a query. */
+const FEW_TILES = 64;
+const LEAST_ROWS = 20_000;
 /** Vertices that a first picture may have, if the store has no coarser level. */
 const FIRST = 1_500_000;
 /** Vertices per pixel beyond which a finer level shows nothing more. */
 const DENSITY = 0.5;
+/** Times the budget that tiles may hold, because estimates may be too low and tiles that left the view are kept. */
+const MOST_HELD = 1.5;
 
 interface Tile {
   level: number;
@@ -52,7 +57,9 @@ export class Layer {
     while (size.length < 3) size.push(1);
     const low = () => box.low.map((value, axis) => Math.floor(value / size[axis]!) * size[axis]!) as Vec3;
     const count = () => box.high.map((value, axis) => Math.max(1, Math.floor((value - low()[axis]!) / size[axis]!) + 1)) as Vec3;
-    while (count().reduce((a, b) => a * b) > MOST_TILES) size = scale(size, 2);
+    const rows = description.levels[0]?.vertices ?? Infinity;
+    const isTooFine = (tiles: number) => tiles > MOST_TILES || (tiles > FEW_TILES && rows / tiles < LEAST_ROWS);
+    while (isTooFine(count().reduce((a, b) => a * b))) size = scale(size, 2);
     const counted = count();
     this.grid = {
       low: subtract(low(), origin), size, count: counted,
@@ -121,7 +128,6 @@ export class Layer {
       this.counts = await this.count(query, signal);
       if (signal.aborted) return;
       this.tileQuery = await this.tileQuestion(query, signal);
-      if (!this.members && this.description.groups.length) await this.readMembers(signal);
     } catch (error) {
       if (!signal.aborted) this.error = error;
     } finally {
@@ -138,10 +144,19 @@ export class Layer {
     return Object.keys(query).length || vertices === null ? this.store.count(query, signal) : { vertices, objects };
   }
 
-  private async readMembers(signal: AbortSignal): Promise<void> {
-    this.members = await this.store.members(this.description.groups.map((group) => group.id), signal);
-    if (this.state.color === "group") this.recolor();
+  /** Reads the members of all groups once, when something needs them. */
+  readMembers(): Promise<void> {
+    return (this.reading ??= (async () => {
+      try {
+        this.members = await this.store.members(this.description.groups.map((group) => group.id), new AbortController().signal);
+      } catch (error) {
+        this.members = {};
+        this.error = error;
+      }
+      this.recolor();
+    })());
   }
+  private reading: Promise<void> | undefined;
 
   /** Tiles are boxes, so a region becomes the ids of the paths that touch it, or a smaller box. */
   private async tileQuestion(query: Query, signal: AbortSignal): Promise<Query | undefined> {
@@ -168,40 +183,45 @@ export class Layer {
       .sort((a, b) => b.area - a.area);
     const now = performance.now();
     const keep = new Set<number>();
+    // Coarse levels may store once what results repeat, so the count of the finest level bounds all. Levels are chosen by
+    // these estimates alone, so that the picture does not depend on the order in which tiles arrive.
+    const cost = (level: number, weight: number) => Math.min(level ? (levels[level]!.vertices ?? Infinity) * ratio : Infinity, most) * weight;
     let used = this.base.vertices;
     let loading = [...this.tiles.values()].filter((tile) => tile.loading).length;
+    const isFull = this.held() > budget * MOST_HELD;
     for (const { at, weight, area } of wanted) {
-      // Coarse levels may store once what results repeat, so the count of the finest level bounds all.
-      const cost = (level: number) => Math.min(level ? (levels[level]!.vertices ?? Infinity) * ratio : Infinity, most) * weight;
-      let level = levels.findIndex((_, l) => cost(l) <= Math.max(area * DENSITY, 3000) && used + cost(l) <= budget);
+      let level = levels.findIndex((_, l) => cost(l, weight) <= Math.max(area * DENSITY, 3000) && used + cost(l, weight) <= budget);
       if (level < 0) level = levels.length - 1;
       const tile = this.tiles.get(at);
       if (level >= levels.length - 1 && !tile) continue;
       keep.add(at);
-      if (tile?.geometry) used += tile.geometry.vertices;
-      else used += cost(level);
+      used += cost(level, weight);
       if (tile && tile.level <= level) tile.usedAt = now;
-      else if (loading < 4) {
+      else if (loading < 4 && !isFull) {
         tile?.loading?.abort();
         loading++;
         void this.load(at, level, tile?.geometry ? tile : undefined);
       }
     }
-    let held = this.base.vertices;
     for (const [at, tile] of this.tiles) {
       if (tile.loading && !keep.has(at)) {
         tile.loading.abort();
         if (!tile.geometry) this.tiles.delete(at);
       }
-      held += tile.geometry?.vertices ?? 0;
     }
+    let held = this.held();
     for (const [at, tile] of [...this.tiles].sort((a, b) => a[1].usedAt - b[1].usedAt)) {
-      if (held <= budget * 1.3) break;
-      if (!tile.geometry || (keep.has(at) && held <= budget * 1.6)) continue;
+      if (held <= budget * MOST_HELD) break;
+      if (!tile.geometry || keep.has(at)) continue;
       held -= tile.geometry.vertices;
       this.drop(at, tile);
     }
     return held;
+  }
+
+  /** Vertices in the memory of the GPU. */
+  private held(): number {
+    return [...this.tiles.values()].reduce((sum, tile) => sum + (tile.geometry?.vertices ?? 0), this.base?.vertices ?? 0);
   }
 
   private async load(at: number, level: number, finerThan: Tile | undefined): Promise<void> {
@@ -211,7 +231,9 @@ export class Layer {
     this.tiles.set(at, tile);
     try {
       const { bbox, ...rest } = this.tileQuery!;
-      const own = this.tileBox(at);
+      // The upper border belongs to the next chunk, which need not be read.
+      const { low, high } = this.tileBox(at);
+      const own: Box = { low, high: subtract(high, scale(this.grid.size, 1e-9)) };
       const asked = bbox ? intersection(own, { low: bbox[0] as Vec3, high: bbox[1] as Vec3 }) : own;
       if (asked) {
         // Whole faces at the border of a tile give its vertices their normals.
@@ -252,7 +274,7 @@ export class Layer {
   }
 
   get isLoading(): boolean {
-    return this.isBusy || [...this.tiles.values()].some((tile) => tile.loading);
+    return this.isBusy || (!!this.reading && !this.members) || [...this.tiles.values()].some((tile) => tile.loading);
   }
 
   drawings(look: Look): Drawing[] {
@@ -324,6 +346,7 @@ export class Layer {
   /** Computes the values of all rows again, after the colours changed. */
   recolor(): void {
     if (!this.base) return;
+    if (this.state.color === "group" && !this.members) void this.readMembers();
     this.categories = [];
     const values = this.values(this.base.result);
     this.base.color(values);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { createReadStream, mkdtempSync, openAsBlob, readdirSync, rmSync, statSync } from "node:fs";
+import { createReadStream, mkdtempSync, openAsBlob, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -42,6 +42,34 @@ async function files(root) {
   return found;
 }
 
+/** The rows that the native reader writes as CSV: a list of texts for each name of a column. */
+function rows(store) {
+  const file = join(folder, "rows.csv");
+  execFileSync(ZVF, ["query", store, "-o", file, "--quiet"], { stdio: ["ignore", "ignore", "pipe"] });
+  const [names, ...lines] = readFileSync(file, "utf8").split("\n").filter(Boolean).map((line) => line.split(","));
+  return new Map(names.map((name, at) => [name, lines.map((line) => line[at])]));
+}
+
+function throws(work) {
+  try {
+    work();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Compares numbers with the texts of a CSV, which are the shortest that give the same number. */
+function compare(values, width, at, texts, what) {
+  assert.equal(values.length / width, texts.length, `rows of ${what}`);
+  for (let row = 0; row < texts.length; row++) {
+    const [value, text] = [values[row * width + at], texts[row]];
+    const isFlag = text === "true" || text === "false";
+    const given = isFlag ? Number(text === "true") : values instanceof Float32Array ? Math.fround(Number(text)) : typeof value === "bigint" ? BigInt(text) : Number(text);
+    assert.ok(Object.is(value, given) || value === given, `row ${row} of ${what}: ${value}, but ${text} in the native reader`);
+  }
+}
+
 /** A static server with ranges. */
 const requests = { count: 0 };
 const server = createServer((request, response) => {
@@ -63,20 +91,31 @@ const server = createServer((request, response) => {
 before(() => new Promise((resolve) => server.listen(0, "127.0.0.1", resolve)));
 after(() => server.close());
 
+let compared = 0;
+after(() => assert.ok(compared > 50, `${compared} attributes have names that the native reader has`));
 for (const store of stores(folder)) {
   const name = relative(folder, store);
   test(`files of ${name}`, async () => {
     const expected = native("query", store, "--count");
     let counts;
+    let found;
     try {
-      counts = await (await open(await files(store))).count();
+      const opened = await open(await files(store));
+      [counts, found] = [await opened.count(), await opened.query()];
     } catch (error) {
-      assert.ok(expected.error, `the native reader reads it: ${error.message}`);
+      assert.ok(expected.error || throws(() => rows(store)), `the native reader reads it: ${error.message}`);
       return;
     }
     assert.equal(expected.error, undefined);
     for (const member of ["vertices", "objects", "links"]) {
       assert.equal(counts[member] ?? 0, expected.answer[member] ?? 0, member);
+    }
+    const columns = rows(store);
+    found.axes.forEach((axis, at) => compare(found.positions, found.axes.length, at, columns.get(axis), axis));
+    for (const { name, width, values, words, nulls } of found.vertex) {
+      const texts = columns.get(`vertex.${name}`);
+      if (width === 1 && !words && !nulls && texts) compare(values, 1, 0, texts, name);
+      compared += texts ? 1 : 0;
     }
   });
   test(`${name} over a static server`, async () => {
