@@ -25,6 +25,9 @@ export interface Batches {
   free(): void;
 }
 
+/** Bytes of the answers of a server that are read at a time, if the memory budget is less. */
+const MOST_HELD = 256 << 20;
+
 let ready: Promise<unknown> | undefined;
 
 async function bytesOfModule(): Promise<BufferSource | URL> {
@@ -40,7 +43,7 @@ export async function openHere(source: Source, options: OpenOptions): Promise<En
   ready ??= (module ? Promise.resolve(module) : bytesOfModule()).then((from) => init({ module_or_path: from }));
   await ready;
   const stats = { requests: 0, bytes: 0, lists: 0 };
-  const port = called(portOf(source, headers, own.memoryBudget), stats);
+  const port = called(portOf(source, headers, Math.max(own.memoryBudget ?? 0, MOST_HELD)), stats);
   const engine = (await unlessPanicked(() => openModule(port as never, JSON.stringify(own)))) as ModuleEngine;
   return {
     call: (method, request, signal) => unlessPanicked(() => engine.call(method, request, aborted(signal))) as Promise<Answer>,

@@ -23,8 +23,10 @@ export class FetchPort implements Port {
   readonly #root: URL;
   readonly #headers: Record<string, string>;
   readonly #most: number;
+  /** Bytes of the answers that are being read. */
+  #held = 0;
 
-  /** Objects that are read whole may have `most` bytes. */
+  /** Answers that are being read may have `most` bytes in total. */
   constructor(address: string | URL, headers: Record<string, string> = {}, most = 256 << 20) {
     const root = new URL(address, globalThis.location?.href);
     this.name = root.href;
@@ -62,7 +64,7 @@ export class FetchPort implements Port {
       throw new PortError("ranges", `${url.href}: the server ignores ranges (non-partial response)`);
     }
     const wanted = range === undefined ? this.#most : range.start < 0 ? -range.start : (range.end ?? range.start + this.#most) - range.start;
-    const bytes = await body(answer, wanted, url.href);
+    const bytes = await this.#body(answer, wanted, url.href);
     const modified = Date.parse(answer.headers.get("last-modified") ?? "") || 0;
     const etag = answer.headers.get("etag") ?? undefined;
     if (range === undefined) return { bytes, start: 0, size: bytes.length, modified, ...(etag && { etag }) };
@@ -75,29 +77,37 @@ export class FetchPort implements Port {
     const size = found === null ? start + bytes.length : Number(found[3]);
     return { bytes, start, size, modified, ...(etag && { etag }) };
   }
-}
 
-/** Reads an answer, which the server may not end. */
-async function body(answer: Response, most: number, name: string): Promise<Uint8Array<ArrayBuffer>> {
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  const reader = answer.body?.getReader();
-  for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
-    size += part.value.length;
-    if (size > most) {
-      await reader?.cancel();
-      throw new PortError("unavailable", `${name}: the server sends more than the ${most} bytes that it was asked for`);
+  /** Reads an answer, which the server may not end. */
+  async #body(answer: Response, wanted: number, name: string): Promise<Uint8Array<ArrayBuffer>> {
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let size = 0;
+    const reader = answer.body?.getReader();
+    try {
+      for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
+        size += part.value.length;
+        this.#held += part.value.length;
+        if (size > wanted || this.#held > this.#most) {
+          throw new PortError("unavailable", `${name}: the server sends more than was asked for, or than the budget of ${this.#most} bytes`);
+        }
+        parts.push(part.value);
+      }
+    } catch (error) {
+      // A server that goes on sending would block the connection.
+      await reader?.cancel().catch(() => {});
+      throw error;
+    } finally {
+      this.#held -= size;
     }
-    parts.push(part.value);
+    if (parts.length === 1) return parts[0]!;
+    const bytes = new Uint8Array(size);
+    let at = 0;
+    for (const part of parts) {
+      bytes.set(part, at);
+      at += part.length;
+    }
+    return bytes;
   }
-  if (parts.length === 1) return parts[0]!;
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 /** Files by their keys: of a drop, of an input, or of a folder. */
