@@ -233,17 +233,62 @@ def test_filters_count_as_the_command_does(page, name, where):
 def test_regions_count_as_the_command_does(page, name):
     page.open(name, budget=0)
     page.button("Sphere here")
-    region = page.run("return viewer.state.layers[0].region")
+    region = page.run("return viewer.state.layers[0].regions[0]")
     native = page.native(name, "--sphere=" + ",".join(map(str, [*region["center"], region["radius"]])))
     assert page.counts()[0] == native["vertices"]
     page.button("Remove")
     page.button("Box here")
-    region = page.run("return viewer.state.layers[0].region")
+    region = page.run("return viewer.state.layers[0].regions[0]")
     low = [c - s / 2 for c, s in zip(region["center"], region["size"], strict=True)]
     high = [c + s / 2 for c, s in zip(region["center"], region["size"], strict=True)]
     native = page.native(name, "--bbox=" + ",".join(map(str, low + high)))
     assert page.counts()[0] == native["vertices"]
     assert page.run("return document.getElementById('error').hidden")
+
+
+def test_several_regions_select_the_paths_that_do_what_each_says(page, tmp_path):
+    regions = [
+        {"role": "passes", "shape": "sphere", "center": [0, 0, 20], "radius": 25},
+        {"role": "passes", "shape": "box", "center": [0, -30, 20], "size": [80, 40, 60]},
+        {"role": "avoids", "shape": "sphere", "center": [30, 0, 40], "radius": 12},
+    ]
+    store = page.folder / "demo" / "tracts.zv"
+
+    def native(region):
+        """Ids of the paths that touch a region, and of those that end in it."""
+        center = np.array(region["center"], float)
+        if region["shape"] == "sphere":
+            option = "--sphere=" + ",".join(map(str, [*center, region["radius"]]))
+        else:
+            half = np.array(region["size"]) / 2
+            option = "--bbox=" + ",".join(map(str, [*(center - half), *(center + half)]))
+        output = tmp_path / "region.npz"
+        page.zvf("query", store, option, "--quiet", "-o", output)
+        found = np.load(output)
+        starts = found["part_offsets"]
+        ends = np.c_[starts[:-1], starts[1:] - 1]
+        away = np.abs(found["positions"][ends].astype(float) - center)
+        inside = np.linalg.norm(away, axis=-1) <= region["radius"] if region["shape"] == "sphere" else (away <= half).all(-1)
+        ids = found["part_objects"]
+        return set(ids.tolist()), set(ids[inside.any(1)].tolist())
+
+    (first, _), (second, ending), (avoided, _) = map(native, regions)
+    expected = first & second - avoided
+    assert 0 < len(expected) < len(first & second)
+    page.open("tracts", budget=0, layers=[{"regions": regions}])
+    assert page.counts()[1] == len(expected)
+    # Moved: the scene and the counts follow.
+    page.run("viewer.layers[0].state.regions[1].role = 'ends in'; viewer.actions.ask(viewer.layers[0])")
+    page.settle()
+    expected = first & ending - avoided
+    assert 0 < len(expected)
+    assert page.counts()[1] == len(expected)
+    drawn = page.run("return Array.from(viewer.layers[0].base.result.objects, Number)")
+    assert set(drawn) <= expected
+    page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page.run(axe().read_text())
+    script = "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)])))"
+    assert page.driver.execute_async_script(script) == []
 
 
 def test_the_filter_line_completes_names_and_explains_errors(page):

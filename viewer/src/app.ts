@@ -20,7 +20,9 @@ const KEYS: [string, string][] = [
   ["[ ]", "move the slab"], ["a", "axes"], ["d", "dark or light"], ["s", "screenshot"], ["l", "copy the link"], ["?", "these keys"],
 ];
 const MOST_VERTICES = 6e6;
-const THEMES = { dark: { back: [0.052, 0.063, 0.082], ink: [0.35, 0.4, 0.47, 1] }, light: { back: [0.957, 0.961, 0.969], ink: [0.66, 0.69, 0.74, 1] } } as const;
+/** Colours of the outlines of regions. */
+const INKS = { passes: [0.25, 0.68, 0.42], avoids: [0.86, 0.3, 0.28], "ends in": [0.85, 0.63, 0.16] } as const;
+const THEMES = { dark: { back: [0.052, 0.063, 0.082], ink: [0.35, 0.4, 0.47] }, light: { back: [0.957, 0.961, 0.969], ink: [0.66, 0.69, 0.74] } } as const;
 
 /** The page: layers, the camera, and what connects them to the controls. */
 export class App {
@@ -199,13 +201,14 @@ export class App {
   private frame(): Frame {
     const { state } = this;
     const drawings: Drawing[] = this.layers.flatMap((layer) => layer.drawings(layer.look(layer.thickness())));
-    const lines = this.layers.flatMap((layer) => (layer.state.region && layer.state.isVisible ? outline(layer.state.region, this.origin) : []));
+    const regions = this.layers.flatMap((layer) => (layer.state.isVisible ? layer.state.regions : []));
+    const lines: Frame["lines"] = regions.map((region) => ({ ends: outline(region, this.origin), ink: INKS[region.role] }));
     const theme = THEMES[state.theme ?? "dark"];
     let edges: ReturnType<typeof axisLines>["edges"] = [];
     if (state.axes && this.layers.length) {
       const made = axisLines(padded(this.box()), this.camera);
       edges = made.edges;
-      lines.push(...made.lines);
+      lines.push({ ends: made.lines, ink: theme.ink });
     }
     drawAxes(edges, this.camera, this.origin, this.layers[0]?.description.axes ?? [], this.layers[0]?.description.units ?? []);
     const slab = state.slab && {
@@ -213,7 +216,7 @@ export class App {
       at: state.slab.at - this.origin[state.slab.axis]!, width: state.slab.width,
     };
     return {
-      drawings, background: [...theme.back], ink: [...theme.ink], slab, lines: Float32Array.from(lines),
+      drawings, background: [...theme.back], slab, lines,
       samples: this.isMoving && this.frameTime > 30 ? 0 : 4,
     };
   }
@@ -316,9 +319,7 @@ export class App {
   private grab(x: number, y: number): ((by: Vec3) => void) | undefined {
     const canvas = byId("scene");
     const matrix = this.camera.matrix(canvas.clientWidth / canvas.clientHeight);
-    for (const layer of this.layers) {
-      const { region } = layer.state;
-      if (!region) continue;
+    for (const [layer, region] of this.layers.flatMap((each) => each.state.regions.map((own) => [each, own] as const))) {
       const [px, py, , w] = transform(matrix, subtract(region.center, this.origin));
       const far = Math.hypot((px / w / 2 + 0.5) * canvas.clientWidth - x, (0.5 - py / w / 2) * canvas.clientHeight - y);
       if (w <= 0 || far > 24) continue;
@@ -374,8 +375,8 @@ export class App {
   }
 
   private async save(layer: Layer, format: string): Promise<void> {
-    const query = { ...question(layer.state), level: 0 };
-    const result = await layer.store.query(query, new AbortController().signal);
+    const { signal } = new AbortController();
+    const result = await layer.store.query({ ...(await question(layer, signal)), level: 0 }, signal);
     const parts = format === "csv" ? csv(result, layer.description) : format === "ply" ? ply(result) : trk(result, layer.description);
     download(`${layer.description.name}.${format}`, parts, format === "csv" ? "text/csv" : "application/octet-stream");
   }

@@ -110,7 +110,8 @@ export class Layer {
     this.changed();
     const { signal } = asked;
     try {
-      const query = question(this.state);
+      const query = await question(this, signal);
+      if (signal.aborted) return;
       const levels = this.description.levels;
       const coarsest = levels[levels.length - 1]!;
       const isTooLarge = (coarsest.vertices ?? 0) > FIRST;

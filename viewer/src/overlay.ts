@@ -12,7 +12,7 @@ export function roundStep(most: number): number {
 }
 
 /** The edges of the box of the scene behind the data, as ends of lines. */
-export function axisLines(box: Box, camera: Camera): { lines: Float32Array; edges: [number, Vec3, Vec3][] } {
+export function axisLines(box: Box, camera: Camera): { lines: number[]; edges: [number, Vec3, Vec3][] } {
   const back = camera.axes()[2];
   // The corner that is farthest from the viewer.
   const far = [0, 1, 2].map((axis) => (back[axis]! > 0 ? box.low[axis]! : box.high[axis]!)) as Vec3;
@@ -31,7 +31,7 @@ export function axisLines(box: Box, camera: Camera): { lines: Float32Array; edge
     }
   }
   const seen = new Set<number>();
-  return { lines: Float32Array.from(points), edges: edges.filter(([axis]) => !seen.has(axis) && seen.add(axis)) };
+  return { lines: points, edges: edges.filter(([axis]) => !seen.has(axis) && seen.add(axis)) };
 }
 
 /** Ticks and names of the axes. */

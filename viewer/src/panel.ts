@@ -2,7 +2,7 @@ import { byId, count, field, make, short, svg } from "./dom.ts";
 import type { Layer } from "./layer.ts";
 import { categoryColor, gradient, MAP_NAMES } from "./palette.ts";
 import { isPaths } from "./selection.ts";
-import type { Region, State } from "./state.ts";
+import { ROLES, type Region, type State } from "./state.ts";
 import { unitName } from "./overlay.ts";
 import type { Vec3 } from "./math.ts";
 
@@ -147,23 +147,19 @@ function rangeOf(layer: Layer, name: string, unit: string | null | undefined, ac
 
 function regionOf(layer: Layer, actions: Actions): Node[] {
   const { state } = layer;
+  const canCombine = isPaths(layer.description);
   const box = layer.box();
   const sizes = box.high.map((value, axis) => (value - box.low[axis]!) / 4) as Vec3;
   const make2 = (shape: Region["shape"]) => make("button", {
     type: "button",
     click: () => {
-      const center = actions.target();
-      state.region = shape === "box" ? { shape, center, size: sizes } : { shape, center, radius: Math.max(...sizes) / 2 };
+      const place = { role: "passes", center: actions.target() } as const;
+      const region: Region = shape === "box" ? { ...place, shape, size: [...sizes] } : { ...place, shape, radius: Math.max(...sizes) / 2 };
+      if (canCombine) state.regions.push(region);
+      else state.regions = [region];
       actions.ask(layer);
     },
   }, shape === "box" ? "Box here" : "Sphere here");
-  const region = state.region;
-  const nodes: Node[] = [make("div", { class: "row" }, make2("box"), make2("sphere"),
-    ...(region ? [make("button", { type: "button", click: () => {
-      delete state.region;
-      actions.ask(layer);
-    } }, "Remove")] : []))];
-  if (!region) return nodes;
   const number = (name: string, value: number, changed: (value: number) => void) => {
     const input = make("input", { type: "number", step: "any", "aria-label": name, value: Number(value.toPrecision(5)), change: () => {
       if (Number.isFinite(input.valueAsNumber)) {
@@ -176,11 +172,20 @@ function regionOf(layer: Layer, actions: Actions): Node[] {
   const { axes } = layer.description;
   const three = (title: string, values: Vec3) => make("div", { class: "field" }, make("span", {}, title), make("div", { class: "three" },
     ...values.map((value, axis) => number(`${title} ${axes[axis] ?? axis}`, value, (to) => { values[axis] = to; }))));
-  nodes.push(three("Centre", region.center));
-  if (region.shape === "box") nodes.push(three("Size", region.size));
-  else nodes.push(field("Radius", number("Radius", region.radius, (to) => { region.radius = Math.max(to, 0); })));
-  nodes.push(make("p", {}, "Drag the middle of the region in the scene to move it."));
-  return nodes;
+  const shown = state.regions.map((region, at) => make("fieldset", {}, make("legend", {}, `Region ${at + 1}`),
+    ...(canCombine ? [field("A path", choice([...ROLES], region.role, (role) => {
+      region.role = role as Region["role"];
+      actions.ask(layer);
+    }))] : []),
+    three("Centre", region.center),
+    region.shape === "box" ? three("Size", region.size)
+      : field("Radius", number("Radius", region.radius, (to) => { region.radius = Math.max(to, 0); })),
+    make("button", { type: "button", click: () => {
+      state.regions.splice(at, 1);
+      actions.ask(layer);
+    } }, "Remove")));
+  const note = shown.length ? [make("p", {}, "Drag the middle of a region in the scene to move it.")] : [];
+  return [make("div", { class: "row" }, make2("box"), make2("sphere")), ...shown, ...note];
 }
 
 function scene(layers: Layer[], state: State, actions: Actions): Node[] {

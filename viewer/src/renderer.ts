@@ -35,10 +35,9 @@ export interface Drawing {
 export interface Frame {
   drawings: Drawing[];
   background: Vec3;
-  ink: [number, number, number, number];
   slab: { normal: Vec3; at: number; width: number } | undefined;
-  /** Ends of lines in pairs. */
-  lines: Float32Array;
+  /** Ends of lines in pairs, and their colours. */
+  lines: { ends: number[]; ink: readonly [number, number, number] }[];
   samples: number;
 }
 
@@ -179,15 +178,16 @@ export class Renderer {
   }
 
   private drawLines(frame: Frame, camera: Camera): void {
-    if (!frame.lines.length) return;
     const { gl } = this;
     const program = this.programs.line;
     this.common(program, camera, 1);
-    gl.uniform4f(program.at("ink"), ...frame.ink);
     gl.bindVertexArray(this.lineArray);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.lineBuffer);
-    gl.bufferData(gl.ARRAY_BUFFER, frame.lines, gl.DYNAMIC_DRAW);
-    gl.drawArrays(gl.LINES, 0, frame.lines.length / 3);
+    for (const { ends, ink } of frame.lines) {
+      gl.uniform4f(program.at("ink"), ...ink, 1);
+      gl.bufferData(gl.ARRAY_BUFFER, Float32Array.from(ends), gl.DYNAMIC_DRAW);
+      gl.drawArrays(gl.LINES, 0, ends.length / 3);
+    }
     gl.bindVertexArray(null);
   }
 

@@ -21,17 +21,21 @@ export interface LayerState {
   /** Ranges of attributes, which narrow the filter. */
   ranges: Record<string, [number, number]>;
   groups: number[];
-  region?: Region;
+  /** One region for layers other than paths. */
+  regions: Region[];
   object?: number;
   isIsolated: boolean;
 }
 
-export type Region =
-  | { shape: "box"; center: Vec3; size: Vec3 }
-  | { shape: "sphere"; center: Vec3; radius: number };
+/** What a path does to a region for it to be drawn. */
+export const ROLES = ["passes", "avoids", "ends in"] as const;
+export type Region = { role: (typeof ROLES)[number]; center: Vec3 } & (
+  | { shape: "box"; size: Vec3 }
+  | { shape: "sphere"; radius: number });
+const MOST_REGIONS = 16;
 
 export function newLayerState(): LayerState {
-  return { isVisible: true, color: "", map: "viridis", width: 1, share: 1, where: "", ranges: {}, groups: [], isIsolated: false };
+  return { isVisible: true, color: "", map: "viridis", width: 1, share: 1, where: "", ranges: {}, groups: [], regions: [], isIsolated: false };
 }
 
 export const newState = (): State => ({ axes: true, layers: [] });
@@ -83,11 +87,13 @@ function layer(value: unknown): LayerState {
   if (isRange(read.range)) made.range = read.range;
   if (Array.isArray(read.groups)) made.groups = read.groups.filter(isNumber).slice(0, 4096);
   for (const [name, range] of Object.entries(bag(read.ranges))) if (isRange(range)) made.ranges[name] = range;
-  const region = bag(read.region);
-  if (isVec3(region.center)) {
-    if (region.shape === "box" && isVec3(region.size)) made.region = { shape: "box", center: region.center, size: region.size };
+  for (const each of Array.isArray(read.regions) ? read.regions.slice(0, MOST_REGIONS) : []) {
+    const region = bag(each);
+    const role = ROLES.find((name) => name === region.role) ?? "passes";
+    if (!isVec3(region.center)) continue;
+    if (region.shape === "box" && isVec3(region.size)) made.regions.push({ role, shape: "box", center: region.center, size: region.size });
     if (region.shape === "sphere" && isNumber(region.radius)) {
-      made.region = { shape: "sphere", center: region.center, radius: region.radius };
+      made.regions.push({ role, shape: "sphere", center: region.center, radius: region.radius });
     }
   }
   return made;
