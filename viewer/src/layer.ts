@@ -183,7 +183,8 @@ export class Layer {
       .filter(({ at, area }) => area > 0 && isInSlab(this.tileBox(at)))
       .sort((a, b) => b.area - a.area);
     const now = performance.now();
-    const keep = new Set<number>();
+    /** The level that each tile should have. */
+    const keep = new Map<number, number>();
     // Coarse levels may store once what results repeat, so the count of the finest level bounds all. Levels are chosen by
     // these estimates alone, so that the picture does not depend on the order in which tiles arrive.
     const cost = (level: number, weight: number) => Math.min(level ? (levels[level]!.vertices ?? Infinity) * ratio : Infinity, most) * weight;
@@ -195,7 +196,7 @@ export class Layer {
       if (level < 0) level = levels.length - 1;
       const tile = this.tiles.get(at);
       if (level >= levels.length - 1 && !tile) continue;
-      keep.add(at);
+      keep.set(at, level);
       used += cost(level, weight);
       if (tile && tile.level <= level) tile.usedAt = now;
       else if (loading < 4 && !isFull) {
@@ -213,7 +214,8 @@ export class Layer {
     let held = this.held();
     for (const [at, tile] of [...this.tiles].sort((a, b) => a[1].usedAt - b[1].usedAt)) {
       if (held <= budget * MOST_HELD) break;
-      if (!tile.geometry || keep.has(at)) continue;
+      // Tiles that are finer than needed go as well, and are then read at their level.
+      if (!tile.geometry || tile.level >= (keep.get(at) ?? Infinity)) continue;
       held -= tile.geometry.vertices;
       this.drop(at, tile);
     }

@@ -55,7 +55,9 @@ export class Renderer {
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, powerPreference: "high-performance" });
     if (!gl) throw new Error("this browser has no WebGL 2, which the page needs to draw");
     this.gl = gl;
-    this.isSoftware = /swiftshader|llvmpipe|software/i.test(String(gl.getParameter(gl.RENDERER)));
+    // Some browsers tell the name of the renderer by an extension only.
+    const named = gl.getExtension("WEBGL_debug_renderer_info");
+    this.isSoftware = /swiftshader|llvmpipe|software/i.test(String(gl.getParameter(named?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER)));
     this.programs = Object.fromEntries(
       Object.entries(PROGRAMS).map(([name, [vertex, fragment]]) => [name, new Program(gl, vertex, fragment)]),
     ) as Record<ProgramName, Program>;
