@@ -162,7 +162,7 @@ def page(zvf, site):
 
 @pytest.mark.parametrize("name", STORES)
 def test_pictures_are_as_recorded(page, name):
-    page.open(name)
+    page.open(name, budget=3_000_000)
     assert page.console() == []
     assert page.run("return document.getElementById('error').hidden")
     # Text depends on the fonts of the machine.
