@@ -241,6 +241,12 @@ impl AxisOrder {
         Ok(rows.map(|row| self.point(row)).collect())
     }
 
+    /// Returns a note for readers of files with three axes, if the store has two.
+    pub fn note(&self) -> Option<String> {
+        let lacks_z = self.channels.contains(&None);
+        lacks_z.then(|| "the store has two axes; z is 0 in the file".to_owned())
+    }
+
     /// Returns whether the coordinates are written as they are stored.
     pub fn are_in_order(&self) -> bool {
         self.channels == [Some(0), Some(1), Some(2)]

@@ -278,7 +278,7 @@ impl ResultWriter for TckWriter {
         Ok(WrittenResult {
             files: vec![path],
             left_out: self.left_out,
-            ..WrittenResult::default()
+            notes: Vec::from_iter(self.coordinates.and_then(|axes| axes.note())),
         })
     }
 }

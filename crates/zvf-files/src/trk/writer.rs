@@ -485,6 +485,7 @@ impl ResultWriter for TrkWriter {
             in_points: 0,
             in_properties: 0,
         };
+        let z = self.layout.and_then(|layout| layout.coordinates.note());
         let path = self.sink.publish(|file| {
             if shift.iter().any(|distance| *distance != 0.0) {
                 words.shift(file, shift)?;
@@ -495,7 +496,7 @@ impl ResultWriter for TrkWriter {
         Ok(WrittenResult {
             files: vec![path],
             left_out: self.left_out,
-            notes: Vec::from_iter(self.grid.note()),
+            notes: self.grid.note().into_iter().chain(z).collect(),
         })
     }
 }

@@ -380,6 +380,8 @@ impl ResultWriter for TrxWriter {
         if self.positions.is_none() {
             return Err(FileFault::Empty.of(&self.path));
         }
+        let coordinates = self.positions.as_ref().map(|(coordinates, _)| coordinates);
+        let z = coordinates.and_then(AxisOrder::note);
         let sink = OutputSink::create(&self.path)?;
         let mut filled = Ok(());
         let path = sink.publish(|file| {
@@ -395,7 +397,7 @@ impl ResultWriter for TrxWriter {
         Ok(WrittenResult {
             files: vec![path?],
             left_out: self.left_out,
-            notes: Vec::from_iter(self.grid.note()),
+            notes: self.grid.note().into_iter().chain(z).collect(),
         })
     }
 }
