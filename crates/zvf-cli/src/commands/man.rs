@@ -1,6 +1,7 @@
 //! `zvf man`: writes manual pages.
 
 use std::{
+    borrow::Cow,
     env,
     error::Error,
     fs, io,
@@ -49,7 +50,9 @@ fn write_pages(command: &clap::Command, folder: &Path, date: &str) -> io::Result
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         write_pages(sub, folder, date)?;
     }
+    let name = command.get_display_name().unwrap_or(command.get_name());
     let page = Man::new(command.clone())
+        .title(name.to_uppercase())
         .date(date)
         .source(concat!("zvf ", env!("CARGO_PKG_VERSION")))
         .manual("zvf");
@@ -59,12 +62,45 @@ fn write_pages(command: &clap::Command, folder: &Path, date: &str) -> io::Result
     fs::write(folder.join(page.get_filename()), text)
 }
 
-/// Returns a page without blanks at the ends of lines, and without breaks beside vertical space, which
-/// have no effect. An empty line is vertical space.
+/// Maximum number of bytes of a line of text, above which `mandoc -T lint` asks for a shorter one.
+const MAX_LINE: usize = 80;
+
+/// Returns the parts of a line of text, divided at blanks. Where a part would start with a period or an
+/// apostrophe, which mark requests there, `\&` is in front of it.
+fn wrapped(line: &str) -> Vec<Cow<'_, str>> {
+    let mut parts = Vec::new();
+    let mut rest = Cow::Borrowed(line);
+    while rest.len() > MAX_LINE && !rest.starts_with('.') {
+        let indent = rest.len() - rest.trim_start().len();
+        let mut breaks = rest.match_indices(' ').filter_map(|(at, _)| {
+            let (part, after) = (rest.get(..at)?, rest.get(at + 1..)?);
+            let is_break = at > indent && !part.ends_with([' ', '\\']) && !after.starts_with(' ');
+            is_break.then_some((part, after))
+        });
+        let first = breaks.next();
+        let last = breaks.take_while(|(part, _)| part.len() <= MAX_LINE).last();
+        let Some((part, after)) = last.or(first) else {
+            break;
+        };
+        let mark = if after.starts_with(['.', '\'']) {
+            "\\&"
+        } else {
+            ""
+        };
+        let next = Cow::Owned(format!("{mark}{after}"));
+        parts.push(Cow::Owned(part.to_owned()));
+        rest = next;
+    }
+    parts.push(rest);
+    parts
+}
+
+/// Returns a page in short lines, without blanks at the ends of lines, and without breaks beside vertical
+/// space, which have no effect. An empty line is vertical space.
 fn tidied(page: &str) -> String {
-    let mut lines: Vec<&str> = Vec::new();
-    for line in page.lines().map(str::trim_end) {
-        let line = if line.is_empty() { ".sp" } else { line };
+    let mut lines: Vec<Cow<'_, str>> = Vec::new();
+    for line in page.lines().map(str::trim_end).flat_map(wrapped) {
+        let line = if line.is_empty() { ".sp".into() } else { line };
         if line == ".sp" {
             lines.pop_if(|before| *before == ".br");
         }
@@ -73,7 +109,7 @@ fn tidied(page: &str) -> String {
             lines.push(line);
         }
     }
-    lines.push("");
+    lines.push("".into());
     lines.join("\n")
 }
 
@@ -110,6 +146,21 @@ fn date_of(day: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_divided_at_blanks() {
+        let words = "0123456789 ".repeat(12);
+        let parts = wrapped(words.trim_end());
+        assert_eq!(
+            parts.iter().map(|part| part.len()).collect::<Vec<_>>(),
+            [76, 54]
+        );
+        let special = format!("  {} .x {}", "a".repeat(85), "b".repeat(80));
+        let parts = wrapped(&special);
+        assert_eq!(parts[1..], ["\\&.x".to_owned(), "b".repeat(80)]);
+        let whole = format!(".TH {}", "a ".repeat(60));
+        assert_eq!(wrapped(&whole), [whole.as_str()]);
+    }
 
     #[test]
     fn days_have_dates() {

@@ -1,6 +1,6 @@
 //! `zvf man`.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, process::Command};
 
 use crate::{text, zvf};
 
@@ -25,6 +25,20 @@ fn every_command_has_a_page() {
         }
     }
     assert_eq!(found, wanted);
+    for name in &found {
+        let page = fs::read_to_string(pages.join(name)).unwrap();
+        let long = page.lines().find(|line| line.len() > 80);
+        assert_eq!(long, None, "{name}");
+    }
+    let mut mandoc = Command::new("mandoc");
+    let lint = mandoc.args(["-T", "lint"]);
+    // Judged where it is installed.
+    if let Ok(found) = lint
+        .args(found.iter().map(|name| pages.join(name)))
+        .output()
+    {
+        assert_eq!(text(&found.stdout), "");
+    }
     let page = fs::read(pages.join("zvf-query.1")).unwrap();
     assert!(text(&page).contains("Examples:") && text(&page).contains("keep"));
 }
