@@ -36,6 +36,7 @@ mod store;
 mod structure;
 mod table_array;
 mod tree;
+mod unlisted;
 mod validate;
 
 pub use finding::{Finding, Fix, ValidationReport};

@@ -13,9 +13,11 @@ use zvf_model::{
 
 use crate::{
     context::Context,
+    rule::Depth,
     rules::{metadata, structure as rules},
     store::{LevelNode, StoreMetadata},
     tree::StoreTree,
+    unlisted,
 };
 
 pub(crate) mod required;
@@ -82,6 +84,9 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<StoreMetadata> {
         .filter(|key| !is_cell(detection.layout, key.as_str()) && tree.node(key).is_none())
         .collect();
     tree.read(context, &rest).await;
+    if context.options.depth >= Depth::Consistency {
+        tree.in_shards = unlisted::in_shards(context, &tree).await;
+    }
     let attributes = tree.node(&root)?.attributes();
     let parsed = match RootMetadata::parse(&root, attributes) {
         Ok(parsed) => Some(parsed),

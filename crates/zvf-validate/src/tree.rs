@@ -1,10 +1,11 @@
 //! The content of a store by path: one listing, and every `zarr.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_model::{
     error_chain::error_chain,
     fetch::FetchProblem,
+    grid::ChunkCoord,
     key::Key,
     metadata::MetadataNote,
     zarr::{Array, Node},
@@ -40,6 +41,8 @@ pub(crate) struct StoreTree {
     files: BTreeMap<String, u64>,
     /// Nodes read so far. `None` marks an unreadable node, which is reported already.
     nodes: BTreeMap<String, Option<Node>>,
+    /// Chunks in the shards of arrays that do not list them, by the key of the array.
+    pub(crate) in_shards: BTreeMap<String, BTreeSet<ChunkCoord>>,
 }
 
 impl StoreTree {
@@ -50,6 +53,7 @@ impl StoreTree {
             Ok(files) => Some(Self {
                 files: files.into_iter().collect(),
                 nodes: BTreeMap::new(),
+                in_shards: BTreeMap::new(),
             }),
             Err(error) => {
                 let message = error_chain(&*error.source);
