@@ -25,11 +25,22 @@ from test_servers import S3, server
 REPORT = "{nodes} nodes of {stores} stores of 0.10, read by zarr-metadata and checked by zarr-cm"
 
 UUID = "66268a61-7833-4995-bbcb-233bb417dae5"
+# The kinds of the specification, with the members that every node of ours has.
 KINDS = {
-    "root", "level", "vertices", "vertex_fragments", "link_fragments", "links", "vertex_attribute", "fragment_attribute",
-    "link_attribute", "groups", "object_attribute", "group_attribute", "links_family", "link_attribute_family",
-    "object_index", "parametric", "parametric_objects", "parametric_names",
-}  # fmt: skip
+    kind: set(members.split())
+    for kind, members in {
+        "root": "zv_version axes chunk_shape bounds geometry_types",
+        "level": "level vertex_count arrays_present object_sparsity coarsening_method",
+        "vertices": "dtype encoding nonempty_chunks", "vertex_fragments": "encoding nonempty_chunks",
+        "link_fragments": "encoding nonempty_chunks", "links": "dtype level_delta link_width nonempty_chunks",
+        "vertex_attribute": "name dtype nonempty_chunks", "fragment_attribute": "name dtype nonempty_chunks",
+        "link_attribute": "name dtype level_delta nonempty_chunks", "groups": "num_groups",
+        "object_attribute": "name dtype", "group_attribute": "name dtype",
+        "links_family": "level_delta link_width directed store num_links", "link_attribute_family": "name level_delta",
+        "object_index": "layout num_objects", "parametric": "", "parametric_objects": "num_objects",
+        "parametric_names": "num_objects",
+    }.items()
+}
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +61,18 @@ def check_node(path, node, report):
     zarr_cm.validate_convention_metadata_objects(conventions)
     names = {entry.get("uuid") for entry in conventions}
     require(f"{path} declares {names}", UUID in names)
-    kind = attributes["zarr_vectors"]["kind"]
+    about = attributes["zarr_vectors"]
+    kind = about["kind"]
     require(f"{path} is of kind {kind}", kind in KINDS)
+    # Each node by its kind alone, as the JSON Schema of the convention has them, which is not published where it can be
+    # read. A null stands for an absent member.
+    present = {name for name, value in about.items() if value is not None}
+    require(f"{path} lacks {KINDS[kind] - present}", KINDS[kind] <= present)
     if kind == "root":
+        layout = attributes["multiscales"]["layout"]
+        levels = [int(entry["asset"]) for entry in layout]
+        require(f"{path} has the levels {levels}", levels == sorted(levels) and levels[0] == 0)
+        require(f"{path} has transforms", not any("transform" in entry for entry in layout))
         multiscales.validate_group_metadata(node)
         if proj.UUID in names:
             proj.validate_group_metadata(node)

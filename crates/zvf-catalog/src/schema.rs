@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use futures_util::future::{try_join, try_join_all};
+use futures_util::future::{try_join, try_join_all, try_join3};
 use zvf_format::{
     numeric::{ByteOrder, Dtype, Kind},
     path::Delta,
@@ -14,8 +14,9 @@ use zvf_model::{
     array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
     draco::DracoError,
     fetch::{AnyArray, BoxFuture, FetchProblem},
+    generation::Generation,
     grid::ChunkCoord,
-    layout::{ArrayRole, CrossChunkForm, Layout},
+    layout::{ArrayRole, CrossChunkForm, Layout, OBJECT_INDEX},
     scope::Scope,
     word::Word,
 };
@@ -317,11 +318,18 @@ impl Catalog<'_> {
                 }
                 Ok(family)
             };
+            // 0.10 has readers check the layout of the object index before they read a cell.
+            let index = async {
+                if self.layout.generation >= Generation::V0_10 && level.declares(OBJECT_INDEX) {
+                    self.object_index(level).await?;
+                }
+                Ok(())
+            };
             let vertices = try_join(self.chunked_array(level, &ArrayRole::Vertices), fragments);
             let vertex = self.attributes(level, Scope::Vertex, &names.vertex);
             let fragment = self.attributes(level, Scope::Fragment, &names.fragment);
-            let ((vertices, fragments), (vertex, fragment)) =
-                try_join(vertices, try_join(vertex, fragment)).await?;
+            let ((vertices, fragments), (vertex, fragment), ()) =
+                try_join3(vertices, try_join(vertex, fragment), index).await?;
             let Some(vertices) = vertices else {
                 let count = level.metadata.vertex_count.unwrap_or(0);
                 return if count > 0 || level.declares("vertices") {

@@ -8,6 +8,7 @@ use zvf_model::{
 };
 
 use super::MigrationTarget;
+use crate::design::Profile;
 
 /// Facts needed to write the root.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +40,8 @@ pub struct LevelFacts {
 
 /// Capability of the generations before 0.9 that keep links between chunks apart.
 const PARTITIONED_LINKS: &str = "partitioned_cross_chunk_links";
+/// Capability of 0.6 and later, which 0.10 reserves: no store has it.
+const FRAGMENT_INDEX: &str = "fragment_index";
 
 impl MigrationTarget {
     /// Returns the attributes of the root: the old ones without those specific to the old
@@ -50,6 +53,9 @@ impl MigrationTarget {
         root.remove_legacy_sharding();
         root.set_version(self.profile.version());
         root.retain_capabilities(|token| token != PARTITIONED_LINKS);
+        if self.profile == Profile::V10 {
+            root.retain_all_capabilities(|token| token != FRAGMENT_INDEX);
+        }
         if facts.shares_fragments {
             root.use_capability(SHARED_FRAGMENTS);
         }

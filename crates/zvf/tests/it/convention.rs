@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    CreateOptions, Dataset, Editor, MigrateOptions, NumericColumn, OpenOptions, OutOfBounds,
-    Profile, Query, Store, ValidateOptions, build_pyramid, repair, validate,
+    CreateOptions, Dataset, Editor, ErrorKind, MigrateOptions, NumericColumn, OpenOptions,
+    OutOfBounds, Profile, Query, Store, ValidateOptions, build_pyramid, repair, validate,
 };
 use zvf_build::{GeometryKind, WritePlan};
 use zvf_format::numeric::Kind;
@@ -82,6 +82,11 @@ fn check_nodes(files: &Files, at: &str) {
         assert_eq!(is_declared, kind.is_some(), "{at}: {key}");
         for old in ["zarr_vectors_level", "zv_array", "dtype", "nonempty_chunks"] {
             assert!(!attributes.contains_key(old), "{at}: {key} has {old}");
+        }
+        // A writer puts no key of a program inside the object.
+        let members = attributes.get("zarr_vectors").and_then(Json::as_object);
+        for name in members.into_iter().flat_map(|members| members.keys()) {
+            assert!(!name.starts_with("zvf"), "{at}: {key} has {name}");
         }
         let path = key.trim_end_matches("zarr.json").trim_end_matches('/');
         match path {
@@ -314,10 +319,28 @@ fn chunks_that_are_not_listed_are_taken_from_the_store() {
                         *bytes = node.to_string().into_bytes();
                     }
                 }
+                let at = format!("{recipe:?}");
+                if profile == RecipeProfile::V10 {
+                    // Validation reads the same cells with a list and without.
+                    let options = ValidateOptions::default();
+                    let mut found = findings(&unlisted, &options);
+                    found.retain(|line| !line.starts_with("ZV-L2-076"));
+                    assert_eq!(found, findings(&files, &options), "{at}");
+                    let (key, cell) = unlisted
+                        .iter_mut()
+                        .find(|(key, _)| key.contains("/vertices/c/"))
+                        .unwrap();
+                    let key = key.clone();
+                    let kept = core::mem::take(cell);
+                    cell.extend(vec![0xff; kept.len()]);
+                    let damage = findings(&unlisted, &options);
+                    let is_found = damage.iter().any(|line| line.contains("0/vertices"));
+                    assert!(is_found, "{at}: {key}: {damage:#?}");
+                    unlisted.iter_mut().find(|(one, _)| *one == key).unwrap().1 = kept;
+                }
                 block_on(async {
                     let opened = |files: Files| OpenOptions::default().from_memory(files).unwrap();
                     let (listed, store) = (opened(files), opened(unlisted));
-                    let at = format!("{recipe:?}");
                     assert_eq!(answers(&store).await, answers(&listed).await, "{at}");
                     let info = |store: Store| async move {
                         Dataset::open(store).await.unwrap().info().await.unwrap()
@@ -379,11 +402,12 @@ fn same_conventions(found: &Files, expected: &Files) {
 #[test]
 fn what_is_not_known_is_refused_by_name() {
     let made = make(&Recipe {
+        kind: StoreKind::Polylines,
         profile: RecipeProfile::V10,
         ..Recipe::default()
     })
     .files;
-    let refused = |path: &str, change: &dyn Fn(&mut Json)| {
+    let refused_as = |kind: ErrorKind, path: &str, change: &dyn Fn(&mut Json)| {
         let mut files = made.clone();
         let (_, bytes) = files.iter_mut().find(|(key, _)| key == path).unwrap();
         let mut node: Json = serde_json::from_slice(bytes).unwrap();
@@ -392,20 +416,25 @@ fn what_is_not_known_is_refused_by_name() {
         let report = findings(&files, &ValidateOptions::default());
         assert!(!report.is_empty(), "{path}");
         block_on(async {
-            let store = OpenOptions::default().from_memory(files).unwrap();
-            let found = match Dataset::open(store).await {
+            let options = OpenOptions::default().record_requests(true);
+            let store = options.from_memory(files).unwrap();
+            let found = match Dataset::open(store.clone()).await {
                 Ok(dataset) => dataset.query(&Query::new()).await.map(drop),
                 Err(error) => Err(error),
             };
             let error = found.unwrap_err();
-            assert_eq!(
-                error.kind(),
-                zvf_model::error_kind::ErrorKind::Unsupported,
-                "{error:?}"
-            );
+            for read in store.take_request_log() {
+                assert!(
+                    !read.key.as_str().contains("/c/"),
+                    "{read:?}: a cell is read"
+                );
+            }
+            assert_eq!(error.kind(), kind, "{error:?}");
             zvf_model::error_chain::error_chain(&error)
         })
     };
+    let refused =
+        |path: &str, change: &dyn Fn(&mut Json)| refused_as(ErrorKind::Unsupported, path, change);
     let octree = refused("0/zarr.json", &|node| {
         node["attributes"]["zarr_vectors"]["octree_chunks"] = json!({"max_depth": 2});
     });
@@ -424,6 +453,62 @@ fn what_is_not_known_is_refused_by_name() {
         list.unwrap().push(entry);
     });
     assert!(convention.contains("quantum"), "{convention}");
+    let layout = refused_as(ErrorKind::Damaged, "0/object_index/zarr.json", &|node| {
+        node["attributes"]["zarr_vectors"]["layout"] = json!("vlen_manifests_v3");
+    });
+    assert!(layout.contains("vlen_manifests_v3"), "{layout}");
+    let blocks = refused("0/object_index/zarr.json", &|node| {
+        let block = &mut node["attributes"]["zarr_vectors"];
+        block["layout"] = json!("dense_manifests_v1");
+        block["manifest_block_dtype"] = json!("uint16");
+    });
+    assert!(blocks.contains("uint16"), "{blocks}");
+    let version = refused("zarr.json", &|node| {
+        node["attributes"]["zarr_vectors"]["zv_version"] = json!("0.11.0");
+    });
+    assert!(version.contains("0.11.0"), "{version}");
+}
+
+#[test]
+fn a_store_without_ome_has_a_warning() {
+    block_on(async {
+        let store = created(&case(1, GeometryKind::Points, Profile::V10)).await;
+        let mut files = snapshot(&store).await;
+        edit(&mut files, "zarr.json", |attributes| {
+            attributes.as_object_mut().unwrap().remove("ome");
+        });
+        let store = OpenOptions::default().from_memory(files).unwrap();
+        let report = validate(store, &ValidateOptions::default()).await.unwrap();
+        let codes: Vec<&str> = report
+            .findings
+            .iter()
+            .map(|found| found.rule.code)
+            .collect();
+        assert_eq!(codes, ["ZV-L2-034"]);
+    });
+}
+
+#[test]
+fn the_reserved_token_is_not_written() {
+    for (from, to) in [(Profile::V09, Profile::V10), (Profile::V10, Profile::V10)] {
+        block_on(async {
+            let source = created(&case(1, GeometryKind::Points, from)).await;
+            let mut files = snapshot(&source).await;
+            edit(&mut files, "zarr.json", |attributes| {
+                for name in ["format_capabilities", "required_capabilities"] {
+                    attributes["zarr_vectors"][name] = json!(["fragment_index"]);
+                }
+            });
+            let store = OpenOptions::default().from_memory(files).unwrap();
+            let none: [(&str, &[u8]); 0] = [];
+            let target = OpenOptions::default().from_memory(none).unwrap();
+            let options = MigrateOptions::new(to);
+            zvf::migrate(store, target.clone(), &options).await.unwrap();
+            let root = &snapshot(&target).await[0];
+            let text = String::from_utf8_lossy(&root.1);
+            assert!(!text.contains("\"fragment_index\""), "{text}");
+        });
+    }
 }
 
 #[test]
