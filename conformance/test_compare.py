@@ -1,8 +1,13 @@
 """Tests that the comparison of responses detects differences."""
 
 import copy
+import json
+import shutil
+import sys
 
 import compare
+import neuroglancer
+import pack
 import run
 from content import Content, queries, response
 
@@ -33,6 +38,62 @@ def test_filters_select_stores_queries_and_parts():
     assert run.Filter(store=[]).stores(stores) == stores
     assert run.Filter(without=["bins"], geometry=["points", "lines"]).stores(stores) == stores[:2]
     assert run.Filter(part=["vertex"]).parts({"vertex.a": 1, "positions": 2}) == {"vertex.a": 1}
+
+
+def test_faults_of_runners_and_manifests_are_a_sentence(tmp_path):
+    for name in ("run.py", "compare.py"):
+        shutil.copy(pack.HERE / name, tmp_path)
+    manifest, said = tmp_path / "manifest.json", tmp_path / "says.py"
+    entry = {"name": "a", "generation": "0.9", "geometry": [], "features": [], "path": ".", "answers": "none"}
+    healthy = {"version": run.VERSION, "features": {}, "stores": [entry], "damaged": []}
+    python = pack.shlex.join([sys.executable, str(said)])
+    for wanted, scope, runner, written in [
+        ("declares the scope 5", 5, python, healthy),
+        ("declares the scope {\"query\": 5}", {"query": 5}, python, healthy),
+        ("declares the scope {\"size\": []}", {"size": []}, python, healthy),
+        ("does not start: No such file", {}, "/absent/program", healthy),
+        ("the command of the runner is empty", {}, " ", healthy),
+        ("cannot be split: No closing quotation", {}, "'", healthy),
+        ("is not a manifest of version", {}, python, {"scope": 5}),
+        ("is not a manifest of version", {}, python, 5),
+        ("'path' is missing", {}, python, healthy | {"stores": [{"name": "a"}]}),
+        ("none cannot be read", {}, python, healthy),
+    ]:
+        manifest.write_text(json.dumps(written))
+        said.write_text(f"import json\ninput()\nprint(json.dumps({{'scope': {scope!r}}}), flush=True)\n")
+        done = pack.scored(tmp_path, runner)
+        assert wanted in done.stderr and "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == 1, done
+    manifest.unlink()
+    assert "unpack the archive again" in pack.scored(tmp_path, python).stderr
+
+
+def test_rules_of_readers_for_neuroglancer(tmp_path):
+    def judged(rules, version, says=None, node="array", below=()):
+        about = {"zv_version": version, "bounds": [[0] * 3, [1] * 3], "chunk_shape": [1] * 3, "geometry_types": ["graph"]}
+        shutil.rmtree(tmp_path / "0", ignore_errors=True)
+        nodes = {"": {"attributes": {"zarr_vectors": about | (says or {})}}, "0/vertices": {"node_type": node}, **dict(below)}
+        for name, one in nodes.items():
+            (tmp_path / name).mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / "zarr.json").write_text(json.dumps(one))
+        outcome, reasons = neuroglancer.judged(rules, neuroglancer.Nodes(tmp_path))
+        return outcome, sorted(reasons)
+
+    current, proposed = neuroglancer.READERS.values()
+    assert judged(current, "0.9.2") == ("opened", [])
+    assert judged(current, "0.8.0")[0] == judged(current, "0.9.2", node="group")[0] == "refused"
+    assert judged(current, "0.9.3", {"required_capabilities": ["additive_levels"]}) == ("opened", [])
+    assert judged(current, "0.9.3", {"required_capabilities": ["dense_manifests"]})[0] == "refused"
+    assert judged(current, "0.9.2", {"bounds": [[0, 0], [1, 1]]}) == ("refused", ["axes other than three"])
+    assert judged(current, "0.10.0")[0] == "in part"
+    dense = [("0/object_index", {"attributes": {"layout": "dense_manifests_v1"}})]
+    assert judged(current, "0.9.4", below=dense) == ("in part", ["objects in a dense index cannot be selected"])
+    lz4 = [("0/vertices", {"node_type": "array", "codecs": [{"name": "numcodecs.lz4"}]})]
+    assert judged(current, "0.9.2", below=lz4)[0] == "refused"
+    assert judged(proposed, "0.7.0", node="group") == ("opened", [])
+    assert judged(proposed, "0.9.2")[0] == judged(proposed, "0.7.0", {"geometry_types": ["mesh"]}, "group")[0] == "refused"
+    crossing = [("0/cross_chunk_links/0", {"node_type": "group"})]
+    assert judged(proposed, "0.8.0", node="group", below=crossing)[0] == "in part"
 
 
 def test_codes_of_damage_must_be_found_or_not():

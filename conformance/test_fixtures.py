@@ -4,11 +4,12 @@ import gzip
 
 import codec_files
 import describe
+import drafts
 import examples
-from corpus import DESCRIPTION, TESTDATA
+from corpus import DESCRIPTION, DRAFTS, TESTDATA
 
 ARCHIVED = "\"archive\": "
-ARCHIVE, PREVIEW = TESTDATA / "zvf-examples.tar.gz", TESTDATA / "zvf-10.tar.gz"
+ARCHIVE, PREVIEW, PADDED = (TESTDATA / f"zvf-{name}.tar.gz" for name in ("examples", "10", "padded"))
 
 
 def test_codecs(tmp_path, update, tell):
@@ -26,10 +27,13 @@ def test_codecs(tmp_path, update, tell):
 
 
 def test_examples(zvf, tmp_path, update, tell):
-    """The examples of the specification, in 0.9 and 0.10. Archives that differ only in compression are equal."""
+    """The examples of the specification in 0.9 and 0.10, and each kind of geometry in padded arrays. Archives that
+    differ only in compression are equal.
+    """
     ways = {
         ARCHIVE: lambda: examples.made(zvf, tmp_path / "examples"),
         PREVIEW: lambda: examples.preview(zvf, tmp_path / "preview", ARCHIVE),
+        PADDED: lambda: examples.padded(zvf, tmp_path / "padded"),
     }
     for archive, make in ways.items():
         made = make()
@@ -37,10 +41,15 @@ def test_examples(zvf, tmp_path, update, tell):
         if update and not is_same:
             archive.write_bytes(gzip.compress(made, 9, mtime=0))
         assert is_same or update, f"{archive.name} is not what is made now; `cargo xtask fixtures` makes it"
-    tell(f"{len(examples.EXAMPLES)} examples are what is made of them, in 0.9 and 0.10")
+    tell(f"{len(examples.EXAMPLES)} examples in 0.9 and 0.10, and {len(examples.PADDED)} padded stores, are what is "
+         "made of them")
 
 
 def test_description(tmp_path, update, tell):
+    answers = drafts.made(tmp_path)
+    if update:
+        DRAFTS.write_text(answers)
+    assert DRAFTS.read_text() == answers, "drafts.json is not what the stores of drafts hold"
     made = describe.described(tmp_path)
     if update:
         DESCRIPTION.write_text(made)

@@ -8,8 +8,9 @@ import content
 import recorded
 
 TESTDATA = pathlib.Path(__file__).resolve().parents[2] / "testdata"
-ARCHIVES = ["zvf-06", "zvf-07", "zvf-08", "zvf-09", "zvf-examples", "zvf-10"]
+ARCHIVES = ["zvf-06", "zvf-07", "zvf-08", "zvf-padded", "zvf-09", "zvf-examples", "zvf-drafts", "zvf-10"]
 DESCRIPTION = TESTDATA / "corpus" / "stores.json"
+DRAFTS = DESCRIPTION.with_name("drafts.json")
 
 
 class Store:
@@ -20,6 +21,8 @@ class Store:
         self.name = entry["name"]
         self.path = folder / entry["archive"].removesuffix(".tar.gz") / entry["path"]
         self.expected = json.loads(expectation(self.path).read_text())
+        if entry["archive"] == "zvf-drafts.tar.gz":
+            self.expected = json.loads(DRAFTS.read_text())[self.path.name]
 
     def contents(self):
         return {} if "queries" in self.expected else recorded.contents(self.expected)

@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,11 +19,10 @@ import tarfile
 import tempfile
 
 import corpus
+import run
 
 HERE, ROOT = pathlib.Path(__file__).resolve().parent, corpus.TESTDATA.parent
 NAME = "zarr-vectors-corpus"
-#: The version of the manifest and of the protocol.
-VERSION = 1
 SMALL = {"python": ["python3", "runner.py"], "javascript": ["node", "runner.mjs"]}
 LICENSE = """The stores, answers and manifest of this archive are dedicated to the public domain under CC0 1.0 Universal:
 https://creativecommons.org/publicdomain/zero/1.0/legalcode
@@ -86,20 +86,22 @@ def readme():
     page = (ROOT / "docs/conformance.md").read_text()
     protocol = page.split("\n## Runners\n")[1].split("\n## ")[0]
     results = page.split("\n## Results\n")[1]
-    return f"{(HERE / 'PACK.md').read_text()}\n## Runners\n{protocol}\n## Results\n{results}"
+    text = f"{(HERE / 'PACK.md').read_text()}\n## Runners\n{protocol}\n## Results\n{results}"
+    # Other pages of the guide are not in the archive.
+    return re.sub(r"\[([^]]+)\]\([^)]*\.md[^)]*\)", r"\1", text)
 
 
 def members():
     """Returns the contents of the archive by name."""
     found = {"LICENSE.txt": LICENSE.encode(), "README.md": readme().encode()}
-    for name in ("run.py", "compare.py"):
+    for name in ("run.py", "compare.py", "neuroglancer.py"):
         found[name] = (HERE / name).read_bytes()
     for name in ("runner.py", "runner.mjs"):
         found[name] = (ROOT / "examples/outside" / name).read_bytes()
     stores, broken = [], []
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        corpus.unpack(folder, [*corpus.ARCHIVES, "zvf-small", "zvf-drafts"])
+        corpus.unpack(folder, [*corpus.ARCHIVES, "zvf-small"])
         for store in corpus.stores(folder):
             path, answers = f"stores/{store.name}", f"answers/{store.name}.json"
             kept = {name: store.entry[name] for name in ("name", "generation", "geometry", "features")}
@@ -111,10 +113,8 @@ def members():
             about = {"generation": "damaged", "geometry": [], "features": [], "path": path}
             broken.append(entry | about)
             found |= {f"{path}/{name}": data for name, data in store.items()}
-        drafts = folder / "zvf-drafts/zvf-drafts"
-        found |= {f"drafts/{name}": data for name, data in files(drafts).items()}
     features = json.loads(corpus.DESCRIPTION.read_text())["features"]
-    manifest = {"format": NAME, "version": VERSION, "license": "CC0-1.0", "drafts": "drafts/expected.json"}
+    manifest = {"format": NAME, "version": run.VERSION, "license": "CC0-1.0"}
     manifest = json.dumps(manifest, indent=1)[:-2]
     manifest += f',\n "features": {json.dumps(features)},\n "stores": {lines(stores)},\n "damaged": {lines(broken)}\n}}\n'
     return found | {"manifest.json": manifest.encode()}
@@ -141,17 +141,23 @@ def export(folder):
     return path
 
 
+def scored(pack, runner):
+    """Runs the program of an archive, which needs nothing else."""
+    words = [sys.executable, "run.py", "--runner", runner]
+    return subprocess.run(words, cwd=pack, capture_output=True, text=True)
+
+
 def check(folder):
     one, other = export(folder / "one"), export(folder / "other")
     if one.read_bytes() != other.read_bytes():
         sys.exit("two exports differ")
     with tarfile.open(one) as archive:
         archive.extractall(folder, filter="data")
+    subprocess.run([sys.executable, "neuroglancer.py"], cwd=folder / NAME, check=True, stdout=subprocess.DEVNULL)
     for command in SMALL.values():
         if shutil.which(command[0]) is None:
             sys.exit(f"{command[0]} is missing")
-        words = [sys.executable, "run.py", "--runner", shlex.join(command)]
-        done = subprocess.run(words, cwd=folder / NAME, capture_output=True, text=True)
+        done = scored(folder / NAME, shlex.join(command))
         said = done.stdout.splitlines()
         print(said[0] if said else done.stderr)
         if done.returncode or ", 0 wrong, 0 unsupported" not in done.stdout:

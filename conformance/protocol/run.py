@@ -18,6 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import compare
 
+#: The version of manifests.
+VERSION = 1
 #: Seconds for a response; stores are small.
 PATIENCE = 60
 
@@ -34,20 +36,31 @@ class Store:
         if self.answers is None:
             wanted = {name: self.entry[name] for name in ("must", "must_not")}
             return [(0, {"kind": "validate"}, wanted, False)]
-        return json.loads(self.answers.read_text())
+        return read(self.answers)
 
 
 class Runner:
     """A process that serves requests, restarted when it dies."""
 
     def __init__(self, command):
-        self.command = shlex.split(command)
+        try:
+            self.command = shlex.split(command)
+        except ValueError as error:
+            sys.exit(f"the command of the runner, {command!r}, cannot be split: {error}")
+        if not self.command:
+            sys.exit("the command of the runner is empty; name a program")
         self.process = None
+
+    def start(self):
+        try:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        except OSError as error:
+            sys.exit(f"the runner {self.command[0]!r} does not start: {error.strerror}; name a program, with its path "
+                     "unless it is in PATH")
 
     def send(self, request):
         if self.process is None:
-            pipe = subprocess.PIPE
-            self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe)
+            self.start()
         try:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
@@ -161,6 +174,21 @@ class Filter:
         return "; ".join(f"{name} {', '.join(values)}" for name, values in self.given.items()) or "the whole corpus"
 
 
+#: Lists of a scope.
+SCOPE = ["store", "generation", "geometry", "query", "part", "without"]
+
+
+def declared(response):
+    """Returns the scope that a runner declares; the whole corpus unless the response has one."""
+    scope = response.get("scope", {})
+    lists = scope.items() if isinstance(scope, dict) else [(None, None)]
+    for name, values in lists:
+        if name not in SCOPE or not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            sys.exit(f"the runner declares the scope {json.dumps(scope)}; a scope is an object with lists of words "
+                     f"under some of {', '.join(SCOPE)}")
+    return Filter(**scope)
+
+
 #: Kinds that are asked without a selection or scope; codes of damage are asked by name only.
 KINDS = ["info", "tables", "all", "bbox", "objects", "groups", "linked"]
 
@@ -168,7 +196,7 @@ KINDS = ["info", "tables", "all", "bbox", "objects", "groups", "linked"]
 def run(command, stores, selection):
     """Asks what the selection and the scope that the runner declares have in common."""
     figures, runner = Figures(), Runner(command)
-    scope = Filter(**runner.send({"query": {"kind": "scope"}}).get("scope", {}))
+    scope = declared(runner.send({"query": {"kind": "scope"}}))
     given = [one.given["query"] for one in (selection, scope) if "query" in one.given] or [KINDS]
     for store in scope.stores(stores):
         for level, query, wanted, is_incomplete in store.cases():
@@ -189,7 +217,7 @@ def ordered(stores, features, rows):
     """Returns rows in the order of the description."""
     known = {
         "all": ["all"],
-        "generation": ["0.6", "0.7", "0.8.0", "0.8.1", "0.9", "0.10"],
+        "generation": ["0.6", "0.7", "0.8.0", "0.8.1", "0.8-padded", "0.9", "drafts", "0.10"],
         "geometry": ["points", "lines", "polylines", "streamlines", "graphs", "skeletons", "meshes"],
         "query": ["info", "tables", "all", "bbox", "objects", "groups", "chunked_by", "linked", "validate"],
         "part of the result": FIELDS.values(),
@@ -207,11 +235,29 @@ def table(stores, features, figures):
     return "\n".join(lines)
 
 
+def read(path):
+    """Returns the JSON of a file of the pack."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path.name} cannot be read: {error}; unpack the archive again")
+
+
+def listed(pack):
+    """Returns the stores of a pack and their features, by its manifest."""
+    manifest = read(pack / "manifest.json")
+    if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
+        sys.exit(f"manifest.json is not a manifest of version {VERSION}, which this program reads")
+    try:
+        return [Store(pack, entry) for entry in manifest["stores"] + manifest["damaged"]], manifest["features"]
+    except KeyError as name:
+        sys.exit(f"manifest.json: {name} is missing; unpack the archive again")
+
+
 def results(runners, pack, selection=Filter()):
     """Runs the commands of runners, by name; returns the stores, the features, and the figures of each runner."""
-    manifest = json.loads((pack / "manifest.json").read_text())
-    listed = [Store(pack, entry) for entry in manifest["stores"] + manifest["damaged"]]
-    stores = selection.stores(listed)
+    every, features = listed(pack)
+    stores = selection.stores(every)
     with ThreadPoolExecutor() as pool:
         found = dict(zip(runners, pool.map(lambda command: run(command, stores, selection), runners.values())))
     for name, (one, asked) in found.items():
@@ -220,7 +266,7 @@ def results(runners, pack, selection=Filter()):
             sys.exit(f"no query of the corpus matches: {asked}")
         print(f"conformance: {name}: {passed} of {passed + failed + unsupported} asked ({asked}): "
               f"{passed} right, {failed} wrong, {unsupported} unsupported")
-    return stores, manifest["features"], {name: one for name, (one, _) in found.items()}
+    return stores, features, {name: one for name, (one, _) in found.items()}
 
 
 def main():

@@ -1,13 +1,12 @@
-// A runner of docs/conformance.md: `info`, and positions of points of 0.9 and 0.10 without compression and shards.
+// A runner of docs/conformance.md: `info`, and positions of points of 0.9, drafts and 0.10, as cells without compression
+// and shards.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 const SCOPE = {
-  generation: ["0.9", "0.10"],
-  geometry: ["points"],
-  query: ["info", "all", "bbox"],
+  generation: ["0.9", "drafts", "0.10"], geometry: ["points"], query: ["info", "all", "bbox"],
   part: ["axes", "levels", "positions"],
   without: ["compression", "sharding", "explicit fragments", "attribute chunking"],
 };
@@ -26,8 +25,6 @@ const metadata = (node) => JSON.parse(readFileSync(join(node, "zarr.json"), "utf
 // What describes an array: 0.10 has it in an object.
 const described = (node) => node.attributes.zarr_vectors ?? node.attributes;
 
-const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
 // Cells by chunk: the only item of a frame of byte strings.
 function cells(array) {
   const node = metadata(array);
@@ -39,7 +36,7 @@ function cells(array) {
     chunks.map((chunk) => {
       const cell = chunk.split(".").map((at, axis) => String(Number(at) - (origin?.[axis] ?? 0)));
       const frame = readFileSync(join(array, "c", ...cell));
-      return [chunk, viewOf(frame.subarray(8, 8 + frame.readUInt32LE(4)))];
+      return [chunk, new DataView(frame.buffer, frame.byteOffset + 8, frame.readUInt32LE(4))];
     }),
   );
 }
@@ -48,13 +45,27 @@ function fragmentRows(blob) {
   const [count, ranges] = [blob.getUint32(8, true), blob.getUint32(12, true)];
   if (ranges < count) throw new Unsupported("fragments that are lists of rows");
   const table = 16 + Math.floor((count + 63) / 64) * 8;
-  const rows = [];
-  for (let at = table; at < table + 16 * ranges; at += 16) {
-    const first = Number(blob.getBigInt64(at, true));
-    const length = Number(blob.getBigInt64(at + 8, true));
-    for (let row = 0; row < length; row += 1) rows.push(first + row);
+  return Array.from({ length: ranges }, (_, range) => {
+    const [first, rows] = [0, 8].map((field) => Number(blob.getBigInt64(table + 16 * range + field, true)));
+    return Array.from({ length: rows }, (_, row) => first + row);
+  }).flat();
+}
+
+// Positions of a level; one of refinement `add` also has those of the next coarser level.
+function points(store, level, axes) {
+  const vertices = join(store, String(level), "vertices");
+  const type = READ[described(metadata(vertices)).dtype ?? "float32"];
+  if (!type) throw new Unsupported("other types of coordinates");
+  const [size, read] = type;
+  const indexes = cells(join(store, String(level), "vertex_fragments"));
+  const positions = [];
+  for (const [chunk, cell] of cells(vertices)) {
+    for (const row of fragmentRows(indexes.get(chunk))) {
+      positions.push(axes.map((_, axis) => read(cell, (row * axes.length + axis) * size)));
+    }
   }
-  return rows;
+  const { refinement } = metadata(join(store, String(level))).attributes.zarr_vectors_level ?? {};
+  return refinement === "add" ? [...positions, ...points(store, level + 1, axes)] : positions;
 }
 
 function answer(store, level, query) {
@@ -68,17 +79,7 @@ function answer(store, level, query) {
   if (!isKnown || !/^0\.(9|10)\./.test(about.zv_version)) {
     throw new Unsupported("other than info, and all or bbox of points of 0.9 and 0.10");
   }
-  const vertices = join(store, String(level), "vertices");
-  const type = READ[described(metadata(vertices)).dtype ?? "float32"];
-  if (!type) throw new Unsupported("other types of coordinates");
-  const [size, read] = type;
-  const indexes = cells(join(store, String(level), "vertex_fragments"));
-  const positions = [];
-  for (const [chunk, cell] of cells(vertices)) {
-    for (const row of fragmentRows(indexes.get(chunk))) {
-      positions.push(axes.map((_, axis) => read(cell, (row * axes.length + axis) * size)));
-    }
-  }
+  const positions = points(store, level, axes);
   if (query.kind === "all") return { positions };
   const inside = (p) => p.every((x, axis) => query.lower[axis] <= x && x <= query.upper[axis]);
   return { positions: positions.filter(inside) };

@@ -1,4 +1,4 @@
-"""A runner of docs/conformance.md: `info`, and positions of points of 0.9 and 0.10 without compression and shards."""
+"""A runner of docs/conformance.md: `info`, and positions of points of 0.9, drafts and 0.10 without compression."""
 
 import json
 import struct
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 SCOPE = {
-    "generation": ["0.9", "0.10"], "geometry": ["points"], "query": ["info", "all", "bbox"],
+    "generation": ["0.9", "drafts", "0.10"], "geometry": ["points"], "query": ["info", "all", "bbox"],
     "part": ["axes", "levels", "positions"],
     "without": ["compression", "sharding", "explicit fragments", "attribute chunking"],
 }
@@ -42,6 +42,18 @@ def fragment_rows(blob):
     return [first + row for first, rows in table for row in range(rows)]
 
 
+def points(store, level, axes):
+    """Returns the positions of a level; one of refinement `add` also has those of the next coarser level."""
+    vertices, found = store / str(level) / "vertices", []
+    code = "efdbhiqBHIQ"[TYPES.index(described(metadata(vertices)).get("dtype", "float32"))]
+    indexes = dict(cells(vertices.with_name("vertex_fragments")))
+    for chunk, cell in cells(vertices):
+        rows = list(struct.iter_unpack(f"<{axes}{code}", cell))
+        found += [rows[row] for row in fragment_rows(indexes[chunk])]
+    about = metadata(vertices.parent)["attributes"].get("zarr_vectors_level", {})
+    return found + (points(store, level + 1, axes) if about.get("refinement") == "add" else [])
+
+
 def answer(store, level, query):
     root = metadata(store)["attributes"]
     about = root["zarr_vectors"]
@@ -51,12 +63,7 @@ def answer(store, level, query):
     is_known = query["kind"] in ("all", "bbox") and query["shape"] == "points"
     if not is_known or "chunked_by" in query or about["zv_version"][:3] not in ("0.9", "0.1"):
         raise NotImplementedError("other than info, and all or bbox of points of 0.9 and 0.10")
-    vertices, positions = store / str(level) / "vertices", []
-    code = "efdbhiqBHIQ"[TYPES.index(described(metadata(vertices)).get("dtype", "float32"))]
-    indexes = dict(cells(vertices.with_name("vertex_fragments")))
-    for chunk, cell in cells(vertices):
-        points = list(struct.iter_unpack(f"<{len(axes)}{code}", cell))
-        positions += [points[row] for row in fragment_rows(indexes[chunk])]
+    positions = points(store, level, len(axes))
     if query["kind"] == "bbox":
         box = list(zip(query["lower"], query["upper"]))
         positions = [p for p in positions if all(lo <= x <= up for x, (lo, up) in zip(p, box))]
@@ -64,11 +71,9 @@ def answer(store, level, query):
 
 
 for request in map(json.loads, sys.stdin):
-    if request["query"]["kind"] == "scope":
-        print(json.dumps({"scope": SCOPE}), flush=True)
-        continue
     try:
-        reply = answer(Path(request["store"]), request["level"], request["query"])
+        is_scope = request["query"]["kind"] == "scope"
+        reply = {"scope": SCOPE} if is_scope else answer(Path(request["store"]), request["level"], request["query"])
     except NotImplementedError as reason:
         reply = {"unsupported": str(reason)}
     print(json.dumps(reply), flush=True)
