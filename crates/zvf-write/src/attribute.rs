@@ -2,6 +2,7 @@
 
 mod object;
 mod object_table;
+mod removal;
 mod row_values;
 mod rows;
 pub mod tasks;
@@ -33,6 +34,7 @@ use zvf_model::{
 use zvf_store::{OpenOptions, Store, Transaction};
 
 pub use object::ObjectReduction;
+pub(crate) use removal::remove as remove_attributes;
 pub use rows::TableOptions;
 pub(crate) use rows::{TableKeys, write as write_table};
 

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use zvf::{Query, TableOptions};
+use zvf::{Query, Scope, TableOptions};
 use zvf_files::{FileFormat, InputFile, RowIdPolicy, TableKey, read_keyed};
 
 use crate::{
@@ -32,6 +32,7 @@ Examples:
   zvf edit tracts.zv --from seven.csv --remove 7,8
   zvf query cloud.zv --row-ids -o cloud.parquet
   zvf edit cloud.zv --attributes classified.parquet
+  zvf edit cloud.zv --drop-attribute class
   zvf query cloud.zv --where \"class = 7\" --row-ids -o points.csv
   zvf edit cloud.zv --from points.csv"
 )]
@@ -41,12 +42,19 @@ pub(crate) struct EditArgs {
     /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
     /// .laz, .gii, .pial, .graphml or .geoparquet, or a folder of .swc files, of a geff graph or of
     /// precomputed data.
-    #[arg(long, value_name = "FILE", value_parser = InputFile::parse, required_unless_present = "attributes")]
+    #[arg(long, value_name = "FILE", value_parser = InputFile::parse,
+        required_unless_present_any = ["attributes", "drop_attribute"])]
     from: Option<InputFile>,
     /// Table of attributes to add or change: .csv, .npz, .arrow or .parquet.
     #[arg(long, value_name = "FILE", help_heading = "Attributes", value_parser = InputFile::parse,
         conflicts_with_all = ["from", "remove", "links", "axes", "out_of_bounds", "yes"])]
     attributes: Option<InputFile>,
+    /// Remove attributes from all levels, such as fa or object.length; repeat the option or separate
+    /// names by commas.
+    #[arg(long, value_name = "NAME", help_heading = "Attributes", value_delimiter = ',',
+        value_parser = attribute, conflicts_with_all = ["from", "attributes", "remove", "links", "axes",
+        "out_of_bounds", "yes"])]
+    drop_attribute: Vec<(Option<Scope>, String)>,
     /// Column that names the vertex or object of each row; by default `row_id` if the table has it,
     /// or else `object_id`.
     ///
@@ -93,6 +101,9 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
         remove,
         ..
     } = arguments;
+    if !arguments.drop_attribute.is_empty() {
+        return drop_attributes(work, &arguments.drop_attribute).await;
+    }
     if let Some(file) = &arguments.attributes {
         return write_attributes(arguments, file).await;
     }
@@ -138,6 +149,31 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
         .read(&input)
         .noted(notes);
     Ok(work.done(&report)?)
+}
+
+/// Parses the name of an attribute, which may have a scope.
+fn attribute(text: &str) -> Result<(Option<Scope>, String), &'static str> {
+    let scoped = Scope::ALL.into_iter().find_map(|scope| {
+        let rest = text.strip_prefix(scope.name())?.strip_prefix('.')?;
+        Some((Some(scope), rest.to_owned()))
+    });
+    let found = scoped.unwrap_or_else(|| (None, text.to_owned()));
+    Some(found)
+        .filter(|(_, name)| !name.is_empty())
+        .ok_or("write the name of an attribute, such as fa or object.length")
+}
+
+/// Removes attributes.
+async fn drop_attributes(
+    work: &EditTargetArgs,
+    names: &[(Option<Scope>, String)],
+) -> Result<CommandOutcome, Box<dyn Error>> {
+    let opened = work.open(Operation::Attributes).await?;
+    let written = opened
+        .change(opened.editor.remove_attributes(names))
+        .await?;
+    let names: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+    Ok(work.attributes_dropped(&names, &written)?)
 }
 
 /// Writes attributes of a table.
@@ -204,7 +240,7 @@ async fn write_attributes(
 /// Arguments, or a file, that change nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum EditError {
-    #[error("no file; give --from or --attributes")]
+    #[error("no change; give --from, --attributes or --drop-attribute")]
     NoFile,
     #[error("{0} has no attributes to write, only keys and columns that are not attributes")]
     NoAttributes(String),

@@ -142,6 +142,31 @@ impl EditTargetArgs {
         }
         Ok(done)
     }
+
+    /// Formats the result of removing attributes.
+    pub(crate) fn attributes_dropped(
+        &self,
+        names: &[&str],
+        written: &AttributeReport,
+    ) -> Result<CommandOutcome, serde_json::Error> {
+        let mut done = CommandOutcome::default();
+        done.warnings
+            .extend(unfinished_warning(written.unfinished.as_ref()));
+        if self.json {
+            done.text = serde_json::to_string_pretty(&json!({
+                "dropped": names,
+                "transaction": written.transaction,
+            }))?;
+        } else if !self.quiet {
+            done.text = format!(
+                "{}\n  {} removed, transaction {}",
+                self.store,
+                names.join(", "),
+                written.transaction,
+            );
+        }
+        Ok(done)
+    }
 }
 
 impl EditSession {

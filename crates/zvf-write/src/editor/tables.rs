@@ -1,10 +1,11 @@
 //! Attributes from tables.
 
 use zvf_build::Column;
+use zvf_catalog::Scope;
 use zvf_dataset::{Error, boxed};
 
 use super::Editor;
-use crate::attribute::{AttributeReport, TableKeys, TableOptions, write_table};
+use crate::attribute::{AttributeReport, TableKeys, TableOptions, remove_attributes, write_table};
 
 impl Editor {
     /// Adds attributes of vertices, or changes values of existing ones, by the
@@ -103,5 +104,21 @@ impl Editor {
             options,
         ))
         .await
+    }
+
+    /// Removes attributes from every level, in one transaction. A name without a scope is that of the
+    /// only attribute that has it. No level becomes stale.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::NoAttribute`](zvf_catalog::CatalogError::NoAttribute) when level 0 has no such
+    /// attribute; [`ErrorKind::InvalidInput`](zvf_model::error_kind::ErrorKind::InvalidInput) when
+    /// several scopes have it; [`CommitError::Conflict`](zvf_store::CommitError::Conflict) when others
+    /// commit meanwhile; [`Error`] otherwise.
+    pub async fn remove_attributes(
+        &self,
+        names: &[(Option<Scope>, String)],
+    ) -> Result<AttributeReport, Error> {
+        boxed(remove_attributes(&self.store, names)).await
     }
 }
