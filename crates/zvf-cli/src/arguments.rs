@@ -4,7 +4,6 @@ pub(crate) mod crs;
 mod geometry_file;
 mod named;
 mod selection;
-mod units;
 pub(crate) mod values;
 
 pub use geometry_file::{GeometryFileArgs, GeometryReadingArgs};

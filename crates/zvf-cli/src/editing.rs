@@ -1,7 +1,6 @@
 //! Common parts of `zvf append`, `zvf edit`, `zvf delete` and `zvf compact`.
 
 mod addition;
-mod match_space;
 pub(crate) mod match_types;
 mod output;
 mod row_ids;

@@ -20,7 +20,7 @@ pub use field::{input_of, open_field};
 pub use per_object::unowned;
 pub use result_sink::{ResultSink, ResultTables};
 
-use crate::obj;
+use crate::{obj, unit_writer::UnitConversion};
 
 /// Reads a file of geometry, and the tables beside a table.
 ///
@@ -69,6 +69,21 @@ fn write_one(
     file: &OutputFile,
     siblings: &HashSet<PathBuf>,
 ) -> Result<WrittenFiles, FileError> {
+    if !file.format().is_in_batches() && file.unit().is_some() {
+        let requested = UnitConversion::requested(file, description);
+        if let Some((mut conversion, described)) =
+            requested.map_err(|fault| fault.of(file.path()))?
+        {
+            let mut converted = result.clone();
+            conversion
+                .convert(&mut converted)
+                .map_err(FileFault::of_result)?;
+            let file = file.clone().in_unit(None);
+            let mut written = write_one(&converted, &described, &file, siblings)?;
+            written.left_out.extend(conversion.into_left_out());
+            return Ok(written);
+        }
+    }
     if file.format().is_in_batches() {
         let mut sink = ResultSink::create(file, description)?;
         sink.write(result)?;

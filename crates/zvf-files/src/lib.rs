@@ -85,12 +85,13 @@ pub use reader::{FileReadOptions, GeometryReader, read_whole};
 pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};
 pub use zvf_tables::{
-    AttributeRename, Cancellation, ColumnError, CsvError, FileError, FileFault, FileFormat,
-    FileHeader, FilePlace, GeometryInput, GeometryReadOptions, InputFile, InputFileError,
-    KeyedTable, LosslessTarget, MissingPolicy, NpyReadError, NpzStream, ObjectFiles, OutputColumn,
-    OutputFile, OutputFileError, OutputTable, RowIdPolicy, StoreDescription, TableKey, WholeFile,
-    WrittenFiles, check_writable, display,
-    length::{LengthConversion, convert_lengths},
-    read_keyed, read_keys, write_bytes,
+    AttributeRename, AxisUnitError, Cancellation, ColumnError, CsvError, FileError, FileFault,
+    FileFormat, FileHeader, FilePlace, GeometryInput, GeometryReadOptions, InputFile,
+    InputFileError, KeyedTable, LosslessTarget, MissingPolicy, NpyReadError, NpzStream,
+    ObjectFiles, OutputColumn, OutputFile, OutputFileError, OutputTable, RowIdPolicy,
+    StoreDescription, TableKey, WholeFile, WrittenFiles, check_unit, check_writable,
+    display,
+    length::{LengthConversion, LengthUnit, convert_lengths},
+    match_space, other_system, read_keyed, read_keys, settle_units, write_bytes,
 };
 use zvf_tables::{length, values};

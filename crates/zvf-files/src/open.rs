@@ -247,10 +247,10 @@ fn unreadable() -> FileFault {
 
 /// Creates the writer of a file. The extension names the format.
 ///
-/// TRK, TCK, TRX and GIFTI files hold millimetres, and SWC files micrometres. Coordinates along an
-/// axis with another decimal unit of length are converted, for SWC also the attribute `radius`. Any
-/// other unit is listed in [`WrittenResult::left_out`](crate::WrittenResult::left_out), and its
-/// numbers are written as they are, as numbers without a unit are.
+/// TRK, TCK, TRX and GIFTI files hold millimetres, to which coordinates along an axis with another
+/// decimal unit of length are converted. Any other unit is listed in
+/// [`WrittenResult::left_out`](crate::WrittenResult::left_out), and its numbers are written as they
+/// are, as numbers without a unit are. SWC files name the unit of the axes in a comment.
 ///
 /// # Errors
 ///

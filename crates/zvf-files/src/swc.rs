@@ -30,9 +30,8 @@
 //! | `object.name` | name of the file without extension |
 //!
 //! Coordinates and radii are float32 if its shortest text is the number of the file, otherwise
-//! float64. The unit is micrometre by convention, and files do not name it; `--axes` does.
-//! [`create`](crate::create()) converts other units of length, in coordinates and in the attribute
-//! `radius`.
+//! float64. The unit is that of a comment `# Meta: {"units": "micrometer"}`, as navis writes it, if a file
+//! has one. The writer adds it if the axes have a unit, and leaves out one that states another unit.
 //!
 //! `headers/swc` has the comments of each file with the numbers of their lines, up to 8 MiB. The
 //! writer restores ids, order and comments. Numbers have the fewest digits that read back as the
@@ -44,5 +43,25 @@ mod reader;
 mod sample;
 mod writer;
 
+use serde_json::Value;
+
+use zvf_tables::length::LengthUnit;
+
 pub use reader::SwcReader;
 pub use writer::SwcWriter;
+
+/// Returns the unit that a comment states: the full name of a unit of length, or a multiple of one,
+/// such as `8 nanometer`.
+fn stated_unit(comment: &str) -> Option<String> {
+    let text = comment.trim_start_matches('#').trim_start();
+    let text = text.strip_prefix("Meta:")?;
+    let meta: Value = serde_json::from_str(text).ok()?;
+    let stated = meta.get("units")?.as_str()?.trim();
+    let (number, name) = stated.split_once(' ').unwrap_or(("1", stated));
+    let unit = LengthUnit::of(name)?.name;
+    match number.parse::<f64>() {
+        Ok(1.0) => Some(unit.to_owned()),
+        Ok(multiple) if multiple.is_finite() => Some(format!("{multiple} {unit}")),
+        _ => None,
+    }
+}

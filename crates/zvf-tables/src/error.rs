@@ -11,6 +11,7 @@ use zvf::{BuildError, ErrorKind, numeric::Kind};
 use zvf_model::{base64::Base64Error, closest::closest, metadata::MetadataError};
 
 use crate::{
+    axis_units::AxisUnitError,
     display::shell_word,
     source_error::{kind_of_batch, kind_of_io, kind_of_reading, kind_of_zip},
     table_error::{ColumnError, CsvError, NpyReadError},
@@ -133,6 +134,9 @@ pub enum FileFault {
     /// The columns of geometry disagree.
     #[error(transparent)]
     Geometry(Box<BuildError>),
+    /// The unit of the coordinates is contradictory.
+    #[error(transparent)]
+    AxisUnit(Box<AxisUnitError>),
     /// Bytes follow the end of the data.
     #[error(
         "{0} bytes follow the end of the data; remove them, or repair the counts of the header"
@@ -591,6 +595,7 @@ impl FileFault {
             | Self::TwoColumns(_)
             | Self::NoObjects
             | Self::Geometry(_)
+            | Self::AxisUnit(_)
             | Self::Target(_) => ErrorKind::InvalidInput,
         }
     }

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::length::{LengthUnit, MICROMETER, MILLIMETER};
+use crate::length::{LengthUnit, MILLIMETER};
 
 /// Endings of the names of surfaces of `FreeSurfer`.
 const SURFACES: [&str; 8] = [
@@ -131,7 +131,6 @@ formats! {
     Trx = FormatFacts { unit: Some(MILLIMETER), ..FormatFacts::field(&["trx"]) };
     /// Skeletons of neurons: a file, or a folder of files.
     Swc = FormatFacts {
-        unit: Some(MICROMETER),
         takes_further_files: true,
         ..FormatFacts::field(&["swc"])
     };

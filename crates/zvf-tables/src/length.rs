@@ -19,13 +19,6 @@ pub struct LengthUnit {
     words: &'static [&'static str],
 }
 
-/// The unit of skeletons in SWC files.
-pub const MICROMETER: LengthUnit = LengthUnit {
-    name: "micrometer",
-    exponent: -6,
-    symbols: &["um", "µm", "μm"],
-    words: &["micron"],
-};
 /// The unit of tractograms and surfaces.
 pub const MILLIMETER: LengthUnit = LengthUnit {
     name: "millimeter",
@@ -37,7 +30,10 @@ pub const MILLIMETER: LengthUnit = LengthUnit {
 /// Known units. The first is that of other scales in precomputed data.
 pub const LENGTH_UNITS: [LengthUnit; 9] = [
     LengthUnit::new("nanometer", -9, &["nm"]),
-    MICROMETER,
+    LengthUnit {
+        words: &["micron"],
+        ..LengthUnit::new("micrometer", -6, &["um", "µm", "μm"])
+    },
     MILLIMETER,
     LengthUnit::new("meter", 0, &["m"]),
     LengthUnit::new("picometer", -12, &["pm"]),
@@ -62,7 +58,7 @@ impl LengthUnit {
 
     /// Returns the unit of a name or an abbreviation, in the singular or the plural; `None` if it is
     /// not known.
-    fn of(name: &str) -> Option<Self> {
+    pub fn of(name: &str) -> Option<Self> {
         let symbol = name.trim();
         let lower = symbol.to_lowercase();
         let singular = lower.strip_suffix('s').filter(|text| text.len() > 3);

@@ -66,6 +66,7 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+mod axis_units;
 mod csv;
 pub mod display;
 mod error;
@@ -73,6 +74,7 @@ mod format;
 mod keyed_table;
 pub mod length;
 mod lossless;
+mod match_space;
 mod npy;
 mod npz;
 mod object_files;
@@ -86,12 +88,15 @@ mod store_description;
 mod table;
 mod table_error;
 mod table_files;
+mod unit_names;
 pub mod values;
 
+pub use axis_units::{AxisUnitError, settle_units};
 pub use error::{FileError, FileFault, FilePlace};
 pub use format::{FileFormat, extensions};
 pub use keyed_table::{KeyedTable, TableKey, read_keyed, read_keys};
 pub use lossless::LosslessTarget;
+pub use match_space::{match_space, other_system};
 pub use npz::{NpzStream, WholeFile};
 pub use object_files::ObjectFiles;
 pub use rename::AttributeRename;
@@ -110,3 +115,4 @@ pub use table::{
     staged::{Sink, Staged},
 };
 pub use table_files::{read, write, write_bytes};
+pub use unit_names::check_unit;

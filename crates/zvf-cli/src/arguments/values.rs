@@ -2,11 +2,9 @@
 
 use serde_json::Value;
 use zvf::{AxisSpec, CellCompression, Position, ShardingPolicy, Sphere};
-use zvf_files::FileObjectIds;
+use zvf_files::{FileObjectIds, LengthUnit, check_unit};
 use zvf_model::{draco::PositionBits, grid::ChunkCoord};
 use zvf_query::geometry::AxesError;
-
-use super::units;
 
 /// Text that is not a value of its option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -184,7 +182,7 @@ pub(crate) fn axes(text: &str) -> Result<Axes, ValueError> {
         }
         let unit = unit.filter(|unit| !unit.is_empty());
         if let Some(unit) = unit
-            && let Err(fault) = units::check(unit)
+            && let Err(fault) = unit_fault(unit)
         {
             let unit = unit.to_owned();
             return Err(ValueError::Unit {
@@ -193,7 +191,7 @@ pub(crate) fn axes(text: &str) -> Result<Axes, ValueError> {
                 fault,
             });
         }
-        if let Some(found) = kind.filter(|kind| !units::AXIS_TYPES.contains(kind)) {
+        if let Some(found) = kind.filter(|kind| !AXIS_TYPES.contains(kind)) {
             let found = found.to_owned();
             return Err(ValueError::AxisType { axis: name, found });
         }
@@ -202,6 +200,33 @@ pub(crate) fn axes(text: &str) -> Result<Axes, ValueError> {
         axes.push(axis);
     }
     Ok(Axes(axes))
+}
+
+/// Types of axes in OME-Zarr.
+const AXIS_TYPES: [&str; 3] = ["space", "time", "channel"];
+
+/// Checks that a unit is known, and not the type of an axis.
+fn unit_fault(unit: &str) -> Result<(), String> {
+    if AXIS_TYPES.contains(&unit) {
+        return Err(format!("is a type; write NAME::{unit} for it"));
+    }
+    check_unit(unit)
+}
+
+/// Parses the unit of the coordinates of a file.
+pub(crate) fn unit(text: &str) -> Result<String, String> {
+    match check_unit(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(fault) => Err(format!("{text:?} {fault}")),
+    }
+}
+
+/// Parses the unit of length of a file that is written.
+pub(crate) fn length_unit(text: &str) -> Result<LengthUnit, String> {
+    let found = LengthUnit::of(&unit(text)?);
+    found.ok_or_else(|| {
+        format!("{text:?} is not a metric unit of length, such as nanometer or millimeter")
+    })
 }
 
 /// Parses a number of bytes, with or without a unit.

@@ -46,7 +46,9 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     let kind = arguments.requested_kind()?;
     let mut design = arguments.design(kind)?;
     if let Some(mut stream) = streamed(arguments, kind)? {
-        stream.description().complete(&mut design, None);
+        let own = stream.description();
+        own.complete(&mut design, None);
+        arguments.settle_axes(&mut design, None, &own.axes)?;
         let report = CreateOutput::new(&arguments.out, kind);
         let size = stream.bytes();
         return create_large(arguments, design, &mut stream, size, report).await;
@@ -65,8 +67,8 @@ async fn create_whole(
     mut design: Design,
     mut input: GeometryInput,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
-    let warning = arguments.compare_axes(input.axes.as_deref(), &input.description.axes)?;
     input.complete(&mut design);
+    arguments.settle_axes(&mut design, input.axes.as_deref(), &input.description.axes)?;
     let built = std::mem::take(&mut input.geometry).build();
     let geometry = built.map_err(|error| with_hint(Operation::Create, error.into()))?;
     arguments.declare(&mut design, &AttributeNames::of(&geometry))?;
@@ -80,7 +82,6 @@ async fn create_whole(
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
     let mut report = CreateOutput::new(&arguments.out, design.kind);
     report.read(&input);
-    report.warn(warning);
     let mut rounding = RoundingCheck::new(design.dtype);
     rounding.add(geometry.positions());
     let axes = input.axes.unwrap_or_default();
@@ -102,11 +103,10 @@ pub(crate) async fn plan(
         return Err(CreateUsageError::Planned.into());
     }
     let (mut design, mut source): (Design, Box<dyn GeometrySource>);
-    let (size, names, warning);
+    let (size, names);
     if arguments.input.is_field() {
         let reader;
         (design, reader) = field::open(arguments)?;
-        warning = arguments.compare_axes(None, &reader.description().axes)?;
         size = reader.description().bytes;
         source = reader;
         names = AttributeNames::of_source(source.as_mut())?;
@@ -115,8 +115,9 @@ pub(crate) async fn plan(
         design = arguments.design(kind)?;
         match NpzStream::open(&arguments.input.from, &arguments.reading(kind))? {
             Ok(stream) => {
-                warning = arguments.compare_axes(None, &stream.description().axes)?;
-                stream.description().complete(&mut design, None);
+                let own = stream.description();
+                own.complete(&mut design, None);
+                arguments.settle_axes(&mut design, None, &own.axes)?;
                 size = stream.bytes();
                 source = Box::new(stream);
                 names = AttributeNames::of_source(source.as_mut())?;
@@ -124,8 +125,8 @@ pub(crate) async fn plan(
             Err(_) if kind.is_linked() => {
                 let input = zvf_files::read(&arguments.input.from, &arguments.reading(kind))?;
                 let own = &input.description.axes;
-                warning = arguments.compare_axes(input.axes.as_deref(), own)?;
                 input.complete(&mut design);
+                arguments.settle_axes(&mut design, input.axes.as_deref(), own)?;
                 size = len_u64(input.geometry.positions.bytes.len());
                 let built = input.geometry.build();
                 let geometry = built.map_err(|error| with_hint(Operation::Plan, error.into()))?;
@@ -153,8 +154,7 @@ pub(crate) async fn plan(
         .await
         .map_err(|error| with_hint(Operation::Plan, error))?;
     progress.finish();
-    let warnings = warning.into_iter().chain(rounding.warning(&[]));
-    Ok((planned, warnings.collect()))
+    Ok((planned, rounding.warning(&[]).into_iter().collect()))
 }
 
 /// Size of the vertices, in bytes, above which a file is read in batches.
@@ -170,6 +170,8 @@ fn streamed(
     if options.overwrite {
         return Ok(None);
     }
+    // A file that is read whole needs up to six times its size in memory.
+    let max = options.memory.map_or(LARGE, |memory| memory / 6);
     // One process divides links.
     let stream = if kind.is_linked() && options.workers.is_some() {
         Err(WholeFile::Kind(kind.name()))
@@ -181,8 +183,6 @@ fn streamed(
             .map(Some)
             .map_err(|reason| CreateSettingsError::NotShared(reason).into());
     }
-    // A file that is read whole needs up to six times its size in memory.
-    let max = options.memory.map_or(LARGE, |memory| memory / 6);
     let is_large = |stream: &NpzStream| stream.bytes() > max && !arguments.is_padded();
     Ok(stream.ok().filter(is_large))
 }

@@ -62,7 +62,8 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
             .await
             .map_err(hinted)?;
     } else if let Some(target) = &arguments.output {
-        let saved = save(&dataset, &query, target, arguments.strict).await;
+        let target = target.clone().in_unit(arguments.unit);
+        let saved = save(&dataset, &query, &target, arguments.strict).await;
         report = saved.map_err(raised)?;
     } else {
         let result = result(&dataset, &query).await.map_err(raised)?;

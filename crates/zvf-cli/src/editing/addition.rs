@@ -3,11 +3,13 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{PlanCheck, Query};
-use zvf_files::{FileFormat, GeometryInput, InputFile, RowIdPolicy};
+use zvf_files::{
+    AxisUnitError, FileFormat, GeometryInput, InputFile, RowIdPolicy, match_space, other_system,
+};
 
-use super::{EditTargetArgs, match_space, match_types, session::EditSession};
+use super::{EditTargetArgs, match_types, session::EditSession};
 use crate::{
-    arguments::{GeometryReadingArgs, name_of, named},
+    arguments::{GeometryReadingArgs, name_of, named, values},
     many_files::{ManyFilesError, PlanTarget},
     progress::ProgressLine,
 };
@@ -25,6 +27,9 @@ pub(crate) struct AdditionArgs {
         value_delimiter = ','
     )]
     axes: Vec<String>,
+    /// Unit of the coordinates of a file that does not state it; by default that of the store.
+    #[arg(long, value_name = "UNIT", help_heading = "Space", value_parser = values::unit)]
+    unit: Option<String>,
     /// Ids of added objects: those of the file, or the next free ones.
     ///
     /// By default `new` for formats without ids, such as .trk, .tck, .trx and .swc, and `keep` for
@@ -63,6 +68,8 @@ pub(crate) enum AdditionError {
          file first, for example with pdal or ogr2ogr, or add --assume-crs if they are the same"
     )]
     Crs { file: String, store: String },
+    #[error(transparent)]
+    Unit(#[from] AxisUnitError),
 }
 
 impl AdditionArgs {
@@ -118,8 +125,9 @@ impl AdditionArgs {
         input: &mut GeometryInput,
     ) -> Result<(), AdditionError> {
         let root = opened.dataset.root();
-        match_space::to(root, &self.axes(opened), format, input);
-        match match_space::other_system(root, input) {
+        let axes = self.axes(opened);
+        match_space(root, &axes, format, self.unit.as_deref(), input)?;
+        match other_system(root, input) {
             Some((file, store)) if !self.assume_crs => Err(AdditionError::Crs { file, store }),
             _ => Ok(()),
         }

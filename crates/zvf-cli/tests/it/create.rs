@@ -609,14 +609,16 @@ fn axes_of_the_file_keep_their_names() {
         let message = bench.refused(&[&from(file)[..], &axes(order)].concat());
         assert!(message.contains("in the order of the file"), "{message}");
     }
-    let path = |name: &str| bench.path(name).to_str().unwrap().to_owned();
-    let (store, file) = (path("a.zv"), path("a.tck"));
-    let line = ["create", &store, "--kind", "streamlines", "--from", &file];
-    let output = zvf(&[&line[..], &axes("x:micrometer,y,z")].concat());
-    let said = text(&output.stderr);
-    let expected =
-        "coordinates are not converted: x is in millimeter in the file and micrometer in --axes";
+    let said = bench.refused(&[&from("@a.tck")[..], &axes("x:micrometer,y,z")].concat());
+    let expected = "x is in millimeter in the file, not in micrometer";
     assert!(said.contains(expected), "{said}");
+    // The format has a unit, but the file does not state it.
+    let unit = ["--unit", "micrometer"];
+    bench.says(&[&from("@a.tck")[..], &axes("x:micrometer,y,z"), &unit].concat());
+    let info = bench.json(&["info", "@a.zv"]);
+    for axis in 0..3 {
+        assert_eq!(info["axis_details"][axis]["unit"], "micrometer");
+    }
 }
 
 /// Regression test: the empty text was stored as missing.

@@ -8,11 +8,12 @@ use zvf_tables::{
     check_result,
 };
 
-use crate::{GroupTables, ResultWriter, ply::PlyWriter};
+use crate::{GroupTables, ResultWriter, ply::PlyWriter, unit_writer::UnitConversion};
 
 /// A file that is written in batches.
 pub struct ResultSink {
     target: BatchTarget,
+    conversion: Option<UnitConversion>,
     left_out: Option<String>,
 }
 
@@ -51,6 +52,9 @@ impl ResultSink {
     ///
     /// [`FileError`] if the format cannot hold it, or a file cannot be written.
     pub fn create(file: &OutputFile, description: &StoreDescription) -> Result<Self, FileError> {
+        let requested = UnitConversion::requested(file, description);
+        let (conversion, described) = requested.map_err(|fault| fault.of(file.path()))?.unzip();
+        let description = described.as_ref().unwrap_or(description);
         let left_out = file.format().crs_left_out(description.crs.as_ref());
         let target = if file.format() == FileFormat::Ply {
             BatchTarget::Ply {
@@ -61,7 +65,11 @@ impl ResultSink {
         } else {
             BatchTarget::Field(crate::create(file.path(), description)?)
         };
-        Ok(Self { target, left_out })
+        Ok(Self {
+            target,
+            conversion,
+            left_out,
+        })
     }
 
     /// Writes a batch.
@@ -73,6 +81,17 @@ impl ResultSink {
         if batch.first_row == 0 {
             check_result(batch).map_err(FileFault::of_result)?;
         }
+        let mut converted;
+        let batch = match &mut self.conversion {
+            None => batch,
+            Some(conversion) => {
+                converted = batch.clone();
+                conversion
+                    .convert(&mut converted)
+                    .map_err(FileFault::of_result)?;
+                &converted
+            }
+        };
         match &mut self.target {
             BatchTarget::Field(writer) => Ok(writer.write(batch)?),
             BatchTarget::Ply { writer, .. } => writer.write(batch),
@@ -120,6 +139,10 @@ impl ResultSink {
             }
         };
         written.left_out.extend(self.left_out);
+        let conversion = self.conversion.into_iter();
+        written
+            .left_out
+            .extend(conversion.flat_map(UnitConversion::into_left_out));
         Ok(written)
     }
 }

@@ -12,7 +12,10 @@ use zvf::{
     Column, Geometry, GeometryBuilder, GeometryKind, GeometrySource, NumericColumn, numeric::Kind,
 };
 
-use super::sample::{Sample, SwcFile, parse};
+use super::{
+    sample::{Sample, SwcFile, parse},
+    stated_unit,
+};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions, GeometryReader,
     description::MAX_HEADER_TEXT, input::ByteReader, object_ids::stem, reader::built,
@@ -60,6 +63,8 @@ struct SwcSurvey {
     has_more_columns: bool,
     /// Names of files that may be cut off.
     cut: Vec<String>,
+    /// Units that comments state.
+    units: BTreeSet<String>,
     /// The comments of each file with the numbers of their lines; `None` if they are too long.
     comments: Option<Vec<Value>>,
     /// Size of the comments.
@@ -108,6 +113,22 @@ impl SwcReader {
             description.notes.push(note.to_owned());
         }
         let ids = numbers.unwrap_or_else(|| crate::reader::ids_of(&names));
+        let mut units = survey.units.iter();
+        if let Some(unit) = units.next() {
+            if units.next().is_some() {
+                let why = "the comments of the files state different units; create a store of the files \
+                           of one unit, and append the others";
+                return Err(FileFault::Unsupported(why).of(path));
+            }
+            for axis in &mut description.axes {
+                axis.unit = Some(unit.clone());
+            }
+            if !unit.starts_with(char::is_alphabetic) {
+                description.notes.push(format!(
+                    "the unit of the coordinates is {unit}, which is not that of an axis, so the axes have none"
+                ));
+            }
+        }
         let form = survey.form;
         survey.describe(&ids, &mut description);
         Ok(Self {
@@ -188,6 +209,8 @@ impl SwcSurvey {
         let samples = u64::try_from(file.samples.len()).unwrap_or(u64::MAX);
         self.samples = self.samples.saturating_add(samples);
         let comments = std::mem::take(&mut file.comments);
+        let lines = comments.iter().map(|(_, text)| text.as_str());
+        self.units.extend(lines.filter_map(stated_unit));
         let lines = comments.iter().map(|(_, text)| text.len());
         let sizes = lines.map(|length| length.saturating_add(16));
         self.text = sizes.fold(self.text, usize::saturating_add);

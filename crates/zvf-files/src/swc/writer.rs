@@ -9,10 +9,11 @@ use std::{
 use serde_json::Value;
 use zvf::{Column, ColumnValues, NumericColumn, ObjectIds, QueryResult, Scope, numeric::Kind};
 
-use super::sample::circle;
+use super::{sample::circle, stated_unit};
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ObjectFiles, ResultWriter, StoreDescription,
     WrittenResult,
+    length::LengthUnit,
     values::{AxisOrder, fits_f32, narrow, numbers, to_f64},
     writer::{OutputSink, groups_left_out, left_out, object_ids_left_out},
 };
@@ -29,6 +30,8 @@ pub struct SwcWriter {
     /// Files that were written.
     files: Vec<PathBuf>,
     kept: FileHeader,
+    /// The unit of all axes.
+    unit: Option<LengthUnit>,
     samples: Vec<StoredSample>,
     /// Number of vertices before the first sample.
     first: usize,
@@ -79,6 +82,13 @@ fn held(batch: &QueryResult, name: &str) -> Option<Vec<f64>> {
     numbers(column).and_then(|values| to_f64(&values))
 }
 
+/// Returns the unit of all axes of space; `None` if they have several, or none.
+fn common_unit(description: &StoreDescription) -> Option<LengthUnit> {
+    let mut units = description.axes.iter().map(LengthUnit::of_axis);
+    let first = units.next()??;
+    units.all(|unit| unit == Some(first)).then_some(first)
+}
+
 impl SwcWriter {
     /// Creates a writer. Nothing is written before an object or the result is complete.
     ///
@@ -91,6 +101,7 @@ impl SwcWriter {
             of_objects: ObjectFiles::parse(path),
             files: Vec::new(),
             kept: description.headers.get("swc").cloned().unwrap_or_default(),
+            unit: common_unit(description),
             samples: Vec::new(),
             first: 0,
             parents: HashMap::new(),
@@ -341,6 +352,8 @@ impl SwcWriter {
         let ids = self.ids(&rows);
         let mut sink = OutputSink::create(path)?;
         let mut line_number = 1_u64;
+        let unit = self.unit.map(|unit| unit.name);
+        let mut is_stated = unit.is_none();
         for (object, rows) in objects {
             let mut comments = self
                 .kept
@@ -352,8 +365,19 @@ impl SwcWriter {
                 .flatten()
                 .filter_map(|comment| {
                     let pair = comment.as_array()?;
-                    Some((pair.first()?.as_u64()?, pair.get(1)?.as_str()?))
+                    let (line, text) = (pair.first()?.as_u64()?, pair.get(1)?.as_str()?);
+                    let stated = stated_unit(text);
+                    // The coordinates may be in another unit than those of the file.
+                    let is_kept = stated.is_none() || unit.is_none() || stated.as_deref() == unit;
+                    is_kept.then_some((line, text))
                 });
+            is_stated |= comments
+                .clone()
+                .any(|(_, text)| stated_unit(text).is_some());
+            if let Some(unit) = unit.filter(|_| !is_stated) {
+                sink.write(format!("# Meta: {{\"units\": \"{unit}\"}}\n").as_bytes())?;
+                is_stated = true;
+            }
             let mut comment = comments.next();
             for row in *rows {
                 while let Some((_, text)) = comment.filter(|(line, _)| *line <= line_number) {

@@ -2,10 +2,13 @@
 
 use std::{fs, path::Path};
 
+use serde_json::json;
 use zvf::{
     AxisSpec, Column, Geometry, GeometryBuilder, GeometryKind, NumericColumn, numeric::Kind,
 };
-use zvf_files::{FileFault, FileReadOptions, GroupTables, StoreDescription};
+use zvf_files::{
+    FileFault, FileReadOptions, GroupTables, LengthUnit, OutputFile, StoreDescription,
+};
 
 use crate::samples::{self, Random};
 
@@ -192,8 +195,9 @@ fn converted_coordinates_out_of_range_are_refused() {
     }
 }
 
+/// Regression test: skeletons became micrometres, and their comments stated the unit of the store.
 #[test]
-fn skeletons_become_micrometres_with_their_radii() {
+fn skeletons_state_their_unit_and_are_converted_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.swc");
     let kind = GeometryKind::Skeletons;
@@ -201,20 +205,39 @@ fn skeletons_become_micrometres_with_their_radii() {
     let mut geometry = shape(NumericColumn::float32(3, stored), kind);
     let radius = NumericColumn::float32(1, [700.0, 250.0, 1.0]);
     geometry.vertex.push(Column::new("radius", radius));
-    let text = |units| {
-        let left_out = write(&geometry, kind, &axes(units), &path).unwrap();
-        (fs::read_to_string(&path).unwrap(), left_out)
+    let result = |axes: &[AxisSpec]| {
+        let names = axes.iter().map(|axis| axis.name.clone()).collect();
+        zvf_files::whole_result(geometry.clone(), kind, names).unwrap()
     };
-    let expected =
-        "1 0 1.5 0 -0.25 0.7 -1\n2 0 0.1 0.2 0.3 0.25 1\n3 0 0.008 0.004 0.002 0.001 2\n";
-    assert_eq!(text(["nm"; 3]), (expected.to_owned(), Vec::new()));
-    let (kept, left_out) = text([""; 3]);
-    assert!(kept.starts_with("1 0 1500 0 -250 700 -1\n") && left_out.is_empty());
-    assert_eq!(text(["micron"; 3]), (kept, Vec::new()));
-    let (mixed, left_out) = text(["nm", "nm", "um"]);
-    assert!(mixed.starts_with("1 0 1.5 0 -250 700 -1\n"), "{mixed}");
+    let text = |units, unit| {
+        let axes = axes(units);
+        let comments = json!({"comments": {"5": [[1, "# Meta: {\"units\": \"nm\"}"], [2, "# a"]]}});
+        let headers = [("swc".to_owned(), comments.as_object().unwrap().clone())];
+        let description = StoreDescription::from_parts(axes.clone(), None, headers.into());
+        let file = OutputFile::new(&path).unwrap();
+        let file = file.in_unit(LengthUnit::of(unit));
+        let written = zvf_files::write(&result(&axes), &description, &file)
+            .map_err(|error| error.to_string())?;
+        Ok::<_, String>((fs::read_to_string(&path).unwrap(), written.left_out))
+    };
+    let kept = "# a\n1 0 1500 0 -250 700 -1\n2 0 100 200 300 250 1\n3 0 8 4 2 1 2\n";
+    let with = |unit: &str, rows: &str| format!("# Meta: {{\"units\": \"{unit}\"}}\n{rows}");
+    let of_file = with("nm", kept);
+    assert_eq!(text(["nm"; 3], ""), Ok((of_file.clone(), Vec::new())));
+    assert_eq!(text([""; 3], ""), Ok((of_file, Vec::new())));
+    let found = text(["micron"; 3], "").unwrap();
+    assert_eq!(found, (with("micrometer", kept), Vec::new()));
+    let converted =
+        "# a\n1 0 1.5 0 -0.25 0.7 -1\n2 0 0.1 0.2 0.3 0.25 1\n3 0 0.008 0.004 0.002 0.001 2\n";
+    let found = text(["nm"; 3], "um").unwrap();
+    assert_eq!(found, (with("micrometer", converted), Vec::new()));
+    let (mixed, left_out) = text(["nm", "nm", "um"], "um").unwrap();
+    assert!(mixed.contains("\n1 0 1.5 0 -250 700 -1\n"), "{mixed}");
     let line = "vertex.radius: kept as it is, because the units of axes differ";
     assert_eq!(left_out, [line]);
-    let (_, left_out) = text(["um", "um", "pixel"]);
-    assert_eq!(left_out, ["unit pixel of axis z: swc holds micrometres"]);
+    let fault = text(["um", "um", "pixel"], "um").unwrap_err();
+    assert!(
+        fault.contains("axis z of the store has no metric unit of length"),
+        "{fault}"
+    );
 }

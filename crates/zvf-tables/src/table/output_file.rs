@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use crate::{FileFormat, ObjectFiles};
+use crate::{FileFormat, ObjectFiles, length::LengthUnit};
 
 /// Parts of the file names of the tables beside that of the vertices.
 pub(crate) const SIDECARS: [&str; 4] = ["links", "objects", "groups", "group_attributes"];
@@ -34,6 +34,7 @@ pub struct OutputFile {
     /// The folder to which the complete file is moved, if it is written elsewhere.
     destination: Option<PathBuf>,
     cancellation: Cancellation,
+    unit: Option<LengthUnit>,
 }
 
 /// Ends the writing of a file from another thread. Clones share one state.
@@ -80,6 +81,7 @@ impl OutputFile {
             format,
             destination: None,
             cancellation: Cancellation::default(),
+            unit: None,
         };
         file.check_sidecars(&HashSet::new())?;
         Ok(file)
@@ -138,6 +140,18 @@ impl OutputFile {
             path,
             ..self.clone()
         }
+    }
+
+    /// Sets the unit in which coordinates are written.
+    #[must_use]
+    pub fn in_unit(self, unit: Option<LengthUnit>) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// Returns the unit in which coordinates are written, if it is not that of the store or of the
+    /// format.
+    pub fn unit(&self) -> Option<LengthUnit> {
+        self.unit
     }
 
     /// Returns what ends the writing of this file, and of its clones.

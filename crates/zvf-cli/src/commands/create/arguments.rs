@@ -7,7 +7,9 @@ use zvf::{
     AxisSpec, CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
     ShardingPolicy, StepLinks, WindingOrder, numeric::Kind,
 };
-use zvf_files::{FileFormat, FileObjectIds, FileReadOptions, GeometryReadOptions};
+use zvf_files::{
+    AxisUnitError, FileFormat, FileObjectIds, FileReadOptions, GeometryReadOptions, settle_units,
+};
 
 use super::{
     CreateOutput, CreateSettings,
@@ -149,6 +151,9 @@ pub struct CreateArgs {
     #[arg(long, value_name = "NAME[:UNIT[:TYPE]],…", help_heading = "Space",
         num_args = 0..=1, default_missing_value = "", value_parser = values::axes)]
     axes: Option<Axes>,
+    /// Unit of the coordinates of a file that does not state it, such as nanometer for .swc.
+    #[arg(long, value_name = "UNIT", help_heading = "Space", value_parser = values::unit)]
+    unit: Option<String>,
     /// Coordinate reference system: a code such as EPSG:25832, a name, WKT, PROJJSON, or @FILE.
     ///
     /// By default that of the file, if it has one: .las, .laz, and the .npz, .csv, .arrow and
@@ -325,6 +330,9 @@ pub enum CreateUsageError {
     /// Axes that have the names of the file's axes in another order.
     #[error(transparent)]
     AxisOrder(#[from] AxisOrderError),
+    /// Axes in another unit than the file.
+    #[error(transparent)]
+    AxisUnit(#[from] AxisUnitError),
 }
 
 impl CreateArgs {
@@ -438,14 +446,18 @@ impl CreateArgs {
     }
 
     /// Compares the axes of the command line with those of the file, as [`file_axes::compare`]
-    /// does.
-    pub(super) fn compare_axes(
+    /// does, and completes the units of those of the design.
+    pub(super) fn settle_axes(
         &self,
+        design: &mut Design,
         names: Option<&[String]>,
         own: &[AxisSpec],
-    ) -> Result<Option<String>, CreateUsageError> {
+    ) -> Result<(), CreateUsageError> {
         let given = self.axes.as_ref().map(|axes| axes.0.as_slice());
-        Ok(file_axes::compare(given, names, own)?)
+        file_axes::compare(given, names, own)?;
+        let (format, unit) = (self.input.from.format(), self.unit.as_deref());
+        settle_units(design, names, own, Some(format), unit)?;
+        Ok(())
     }
 
     /// Returns the names of the axes, if they are given.

@@ -22,7 +22,9 @@ pub(super) fn open(
     let reader = open_field(&file, reading(arguments, file.format()))?;
     let kind = arguments.kind.unwrap_or(reader.description().kind);
     let mut design = arguments.design(kind)?;
-    reader.description().complete(&mut design);
+    let description = reader.description();
+    description.complete(&mut design);
+    arguments.settle_axes(&mut design, None, &description.axes)?;
     Ok((design, reader))
 }
 
@@ -45,10 +47,9 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     files.extend(arguments.with.iter().cloned());
     if is_streamed(arguments, reader.as_ref(), kind) {
         drop(progress);
-        let warning = arguments.compare_axes(None, &description.axes)?;
         description.complete(&mut design);
+        arguments.settle_axes(&mut design, None, &description.axes)?;
         let mut report = CreateOutput::new(&arguments.out, kind);
-        report.warn(warning);
         let files = files.iter().map(|file| file.display().to_string());
         report.read_files(files.collect(), &description.notes);
         let size = description.bytes;

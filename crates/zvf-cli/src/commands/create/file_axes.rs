@@ -15,7 +15,7 @@ pub struct AxisOrderError {
 }
 
 /// Compares the axes of `--axes` with the axes `own` of the file, whose coordinates were read in the
-/// order `names`; `None` is the order of the file. Returns a warning if units differ.
+/// order `names`; `None` is the order of the file.
 ///
 /// # Errors
 ///
@@ -25,7 +25,7 @@ pub(super) fn compare(
     given: Option<&[AxisSpec]>,
     names: Option<&[String]>,
     own: &[AxisSpec],
-) -> Result<Option<String>, AxisOrderError> {
+) -> Result<(), AxisOrderError> {
     let given = given.unwrap_or_default();
     let names_of = |axes: &[AxisSpec]| -> Vec<String> {
         let axes = axes.iter();
@@ -38,23 +38,7 @@ pub(super) fn compare(
         let (given, file) = (ordered.join(","), file.join(","));
         return Err(AxisOrderError { given, file });
     }
-    let differing: Vec<String> = given
-        .iter()
-        .filter_map(|axis| {
-            let of_file = own.iter().find(|of_file| of_file.name == axis.name)?;
-            let (unit, file) = (axis.unit.as_deref()?, of_file.unit.as_deref()?);
-            (unit != file).then(|| {
-                format!(
-                    "{} is in {file} in the file and {unit} in --axes",
-                    axis.name
-                )
-            })
-        })
-        .collect();
-    Ok((!differing.is_empty()).then(|| {
-        let differing = differing.join("; ");
-        format!("coordinates are not converted: {differing}")
-    }))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -65,35 +49,15 @@ mod tests {
         text.split(',').map(str::to_owned).collect()
     }
 
-    fn axes(text: &str, unit: Option<&str>) -> Vec<AxisSpec> {
-        let axis = |name: String| {
-            let mut axis = AxisSpec::new(&name);
-            axis.unit = unit.map(str::to_owned);
-            axis
-        };
-        names(text).into_iter().map(axis).collect()
-    }
-
     #[test]
     fn axes_in_another_order_are_refused() {
-        let compared = |given: &str| compare(Some(&axes(given, None)), Some(&names("x,y,z")), &[]);
+        let axes =
+            |text: &str| -> Vec<AxisSpec> { names(text).into_iter().map(AxisSpec::new).collect() };
+        let compared = |given: &str| compare(Some(&axes(given)), Some(&names("x,y,z")), &[]);
         assert!(compared("z,y,x").is_err());
         for given in ["x,y,z", "a,b,c", "x,y", "y,x"] {
-            assert_eq!(compared(given).unwrap(), None, "{given}");
+            assert_eq!(compared(given), Ok(()), "{given}");
         }
-        assert_eq!(compare(None, Some(&names("x,y,z")), &[]).unwrap(), None);
-    }
-
-    #[test]
-    fn other_units_are_reported() {
-        let own = axes("x,y", Some("millimeter"));
-        let compared = |unit| compare(Some(&axes("x,y", unit)), None, &own).unwrap();
-        assert_eq!(compared(None), None);
-        assert_eq!(compared(Some("millimeter")), None);
-        assert_eq!(
-            compared(Some("micrometer")).unwrap(),
-            "coordinates are not converted: x is in millimeter in the file and micrometer in --axes; \
-             y is in millimeter in the file and micrometer in --axes"
-        );
+        assert_eq!(compare(None, Some(&names("x,y,z")), &[]), Ok(()));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zvf::{Clip, LevelChoice, LevelId, Mode, Position, Query, Selection, VertexBudget};
-use zvf_files::OutputFile;
+use zvf_files::{LengthUnit, OutputFile};
 
 use super::{QueryOutput, columns};
 use crate::{
@@ -119,6 +119,11 @@ pub struct QueryArgs {
     /// name with {object} or {name} writes one file for each object: 'neuron_{name}.ply'.
     #[arg(short, long, value_name = "FILE", help_heading = "Output", value_parser = OutputFile::parse)]
     pub(super) output: Option<OutputFile>,
+    /// Unit in which coordinates are written, such as micrometer; by default that of the format, or else
+    /// that of the store.
+    #[arg(long, value_name = "UNIT", help_heading = "Output", requires = "output",
+        value_parser = values::length_unit)]
+    pub(super) unit: Option<LengthUnit>,
     /// Write no file if its format cannot hold everything.
     #[arg(long, help_heading = "Output", requires = "output")]
     pub(super) strict: bool,

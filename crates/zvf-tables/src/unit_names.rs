@@ -1,9 +1,6 @@
-//! Units of axes.
+//! Names of units of axes.
 
 use zvf_model::closest::closest;
-
-/// Types of axes in OME-Zarr.
-pub(super) const AXIS_TYPES: [&str; 3] = ["space", "time", "channel"];
 
 /// Units of axes: those of OME-Zarr by name, further ones of UDUNITS-2 that surveyors and
 /// microscopists use, and common symbols.
@@ -111,12 +108,9 @@ const UNITS: [&str; 90] = [
 ///
 /// Returns the end of a sentence that starts with the unit: the unit that is likely meant, or what
 /// to write.
-pub(super) fn check(unit: &str) -> Result<(), String> {
+pub fn check_unit(unit: &str) -> Result<(), String> {
     if UNITS.contains(&unit) {
         return Ok(());
-    }
-    if AXIS_TYPES.contains(&unit) {
-        return Err(format!("is a type; write NAME::{unit} for it"));
     }
     let singular = unit.strip_suffix('s').unwrap_or(unit);
     let meant = UNITS
@@ -133,7 +127,7 @@ pub(super) fn check(unit: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::check_unit as check;
 
     #[test]
     fn unknown_units_get_a_suggestion() {
@@ -145,7 +139,6 @@ mod tests {
             ("meters", "did you mean meter?"),
             ("foo", "did you mean foot?"),
             ("grey_level", "such as micrometer"),
-            ("space", "write NAME::space"),
         ] {
             let said = check(unit).unwrap_err();
             assert!(said.contains(sentence), "{unit}: {said}");

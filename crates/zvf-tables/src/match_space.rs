@@ -2,24 +2,33 @@
 
 use serde_json::Value;
 use zvf::AxisSpec;
-use zvf_files::{FileFormat, GeometryInput, LengthConversion, convert_lengths};
 use zvf_model::root::RootMetadata;
 
+use crate::{
+    FileFormat, GeometryInput,
+    axis_units::{AxisUnitError, is_same_unit, unit_of_axis},
+    length::{LengthConversion, LengthUnit, convert_lengths},
+};
+
 /// Brings the coordinates of the input into the order and the units of the store's axes. `wanted` are
-/// the names of the file's axes in that order. Notes what was converted.
-pub(super) fn to(
+/// the names of the file's axes in that order, and `unit` is the unit of a file that states none.
+/// Notes what was converted.
+///
+/// # Errors
+///
+/// [`AxisUnitError`] if the file has another unit than `unit`, or one that cannot be converted.
+pub fn match_space(
     root: &RootMetadata,
     wanted: &[String],
     format: Option<FileFormat>,
+    unit: Option<&str>,
     input: &mut GeometryInput,
-) {
-    let Some(names) = input.axes.clone() else {
-        return;
-    };
+) -> Result<(), AxisUnitError> {
+    let names = input.axes.clone().unwrap_or_else(|| wanted.to_vec());
     let width = input.geometry.positions.row_len();
     if names.len() != width || wanted.len() != width {
         // Refused when it is added.
-        return;
+        return Ok(());
     }
     let place = |name: &String| names.iter().position(|other| other == name);
     let order: Option<Vec<usize>> = wanted.iter().map(place).collect();
@@ -38,35 +47,49 @@ pub(super) fn to(
         let size = positions.kind.size();
         let rows = positions.bytes.chunks_exact(positions.row_size());
         positions.bytes = rows
-            .flat_map(|row| order.iter().map(move |axis| &row[axis * size..][..size]))
+            .flat_map(|row| {
+                let number = move |axis: &usize| {
+                    let start = axis.saturating_mul(size);
+                    row.get(start..start.saturating_add(size))
+                };
+                order.iter().filter_map(number)
+            })
             .flatten()
             .copied()
             .collect();
     }
-    let implied = format.and_then(FileFormat::implied_unit);
+    let conversion = |(at, axis): (&usize, &zvf_model::root::Axis)| {
+        let name = names.get(*at).cloned().unwrap_or_default();
+        let mut described = input.description.axes.iter();
+        let described = described.find(|spec| spec.name == name).cloned();
+        let mut of_file = described.unwrap_or_else(|| AxisSpec::new(name));
+        if let Some(kind) = axis.kind.as_ref().filter(|_| of_file.unit.is_none()) {
+            of_file.kind.clone_from(kind);
+        }
+        let from = unit_of_axis(&of_file, unit, format)?;
+        match (from, &axis.unit) {
+            (Some(file), Some(store)) if !is_same_unit(&file, store) => {
+                let (from, to) = (LengthUnit::of(&file), LengthUnit::of(store));
+                if of_file.kind != "space" || from.is_none() || to.is_none() {
+                    let (axis, store) = (of_file.name, store.clone());
+                    return Err(AxisUnitError::NoLength { axis, file, store });
+                }
+                Ok(LengthConversion::between(Some(&file), Some(store)))
+            }
+            _ => Ok(LengthConversion::between(None, None)),
+        }
+    };
     let conversions: Vec<LengthConversion> = order
         .iter()
         .zip(&root.axes)
-        .map(|(at, axis)| {
-            let mut of_file = input
-                .description
-                .axes
-                .iter()
-                .filter(|spec| Some(&spec.name) == names.get(*at));
-            let from = of_file
-                .next()
-                .filter(|spec| spec.kind == "space")
-                .and_then(|spec: &AxisSpec| spec.unit.as_deref().or(implied));
-            let is_space = axis.kind.as_deref().is_none_or(|kind| kind == "space");
-            let to = axis.unit.as_deref().filter(|_| is_space);
-            LengthConversion::between(from, to)
-        })
-        .collect();
+        .map(conversion)
+        .collect::<Result<_, _>>()?;
     convert(&conversions, root, format, input);
+    Ok(())
 }
 
 /// Returns the names of the coordinate reference systems of the input and of a store, if they differ.
-pub(super) fn other_system(root: &RootMetadata, input: &GeometryInput) -> Option<(String, String)> {
+pub fn other_system(root: &RootMetadata, input: &GeometryInput) -> Option<(String, String)> {
     let (of_file, of_store) = (input.crs.as_ref()?, root.crs.as_ref()?);
     let is_other = !of_store.is_null() && !is_same_system(of_file, of_store);
     is_other.then(|| (system_name(of_file), system_name(of_store)))
