@@ -99,7 +99,8 @@ impl GeometryReadingArgs {
     }
 }
 
-const GAPS: [(MissingPolicy, &str); 2] = [
+/// Words of the treatment of missing numbers.
+pub(crate) const GAPS: [(MissingPolicy, &str); 2] = [
     (MissingPolicy::Reject, "refuse"),
     (MissingPolicy::Nan, "nan"),
 ];
@@ -109,7 +110,7 @@ const OUT_OF_BOUNDS: [(OutOfBounds, &str); 3] = [
     (OutOfBounds::Expand, "expand"),
 ];
 /// Parses `OLD=NEW`; a name in a file may have `=`.
-fn rename(text: &str) -> Result<AttributeRename, String> {
+pub(crate) fn rename(text: &str) -> Result<AttributeRename, String> {
     let split = text
         .rsplit_once('=')
         .filter(|(old, new)| !old.is_empty() && !new.is_empty());
@@ -117,7 +118,7 @@ fn rename(text: &str) -> Result<AttributeRename, String> {
     Ok(AttributeRename::new(old, new))
 }
 
-fn gaps_name(gaps: MissingPolicy) -> &'static str {
+pub(crate) fn gaps_name(gaps: MissingPolicy) -> &'static str {
     name_of(&GAPS, gaps)
 }
 

@@ -5,12 +5,13 @@ use std::{error::Error, path::PathBuf};
 use serde_json::json;
 use zvf::GeometryKind;
 use zvf_files::{
-    FileError, FileReadOptions, FileResults, GeometryReadOptions, InputFile, InputFileError,
-    LosslessTarget, OutputFile, ResultSink, ResultTables, StoreDescription, WrittenFiles,
+    AttributeRename, FileError, FileReadOptions, FileResults, GeometryReadOptions, InputFile,
+    InputFileError, LosslessTarget, MissingPolicy, OutputFile, OutputFileError, ResultSink,
+    ResultTables, StoreDescription, WrittenFiles,
 };
 
 use crate::{
-    arguments::named,
+    arguments::{GAPS, gaps_name, named, rename},
     commands::create::CreateUsageError,
     display::{count_noun, len_u64},
     outcome::CommandOutcome,
@@ -21,6 +22,7 @@ use crate::{
 /// Convert a file of geometry to another format
 #[derive(Debug, clap::Args)]
 #[command(
+    override_usage = "zvf convert [OPTIONS] <IN>... <OUT>",
     after_help = "Files are read and written in batches where both formats allow it. Formats are those of `zvf create
 --from` and `zvf query -o`.
 
@@ -30,19 +32,25 @@ Examples:
   zvf convert cloud.csv cloud.laz --kind points --strict"
 )]
 pub(crate) struct FileConvertArgs {
-    /// File to read, or a folder of .swc files, of a geff graph or of precomputed data; several .swc
-    /// files are read together.
-    #[arg(value_name = "IN", value_parser = InputFile::parse, required = true, num_args = 1..)]
-    from: Vec<InputFile>,
-    /// File to write; an existing file is replaced, with the tables beside it.
-    #[arg(value_name = "OUT", value_parser = OutputFile::parse)]
-    to: OutputFile,
+    /// File to read, or a folder of .swc files, of a geff graph or of precomputed data, and the file to
+    /// write. Several .swc files are read together. An existing file is replaced, with the tables
+    /// beside it.
+    // One list, because options may stand between the files.
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<String>,
     /// Kind of the geometry; taken from the file if it has one.
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
     kind: Option<GeometryKind>,
     /// Columns of a table that are the axes; x, y, z and w unless given.
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     axes: Vec<String>,
+    /// New name for an attribute, such as 'Curvature (mm)=curvature'; may be repeated.
+    #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
+    rename: Vec<AttributeRename>,
+    /// Treatment of missing numbers of tables and npz files: refuse the file, or write NaN, which turns
+    /// integers into floats.
+    #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
+    missing: MissingPolicy,
     /// File that belongs to the one that is read; may be repeated.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
@@ -57,6 +65,23 @@ pub(crate) struct FileConvertArgs {
     quiet: bool,
 }
 
+/// Files that cannot be converted.
+#[derive(Debug, thiserror::Error)]
+enum ConvertUsageError {
+    #[error("no file to write; give the file to read and the file to write, as in a.trk b.tck")]
+    NoTarget,
+    #[error("{path}: {source}")]
+    Input {
+        path: String,
+        source: InputFileError,
+    },
+    #[error("{path}: {source}")]
+    Output {
+        path: String,
+        source: OutputFileError,
+    },
+}
+
 /// Number of vertices of a batch.
 const BATCH: usize = 1 << 18;
 
@@ -68,20 +93,20 @@ struct Conversion {
 }
 
 pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let input = arguments.file()?;
+    let (input, target) = arguments.files()?;
     let format = input.format();
     if !format.is_interchange() && !arguments.axes.is_empty() {
         let option = "--axes";
         return Err(CreateUsageError::Table { option, format }.into());
     }
-    let (from, to) = (input.path().display(), arguments.to.path().display());
+    let (from, to) = (input.path().display(), target.path().display());
     let message = format!("converting {from} to {to}");
     let progress =
         ProgressLine::with_message(arguments.quiet || arguments.json, move || message.clone());
-    let lossless = LosslessTarget::new(&arguments.to, arguments.strict)?;
+    let lossless = LosslessTarget::new(&target, arguments.strict)?;
     let is_streamed = !input.format().is_interchange()
-        && arguments.to.format().is_in_batches()
-        && arguments.to.of_objects().is_none();
+        && target.format().is_in_batches()
+        && target.of_objects().is_none();
     let mut converted = if is_streamed {
         in_batches(arguments, &input, lossless.file())?
     } else {
@@ -145,6 +170,8 @@ fn whole(
             return Err(CreateUsageError::With(format).into());
         }
         let mut reading = GeometryReadOptions::new(kind);
+        reading.renames.clone_from(&arguments.rename);
+        reading.missing = arguments.missing;
         reading.axes = (!arguments.axes.is_empty()).then(|| arguments.axes.clone());
         let mut input = zvf_files::read(file, &reading)?;
         input.separate_parts()?;
@@ -171,11 +198,30 @@ fn whole(
 }
 
 impl FileConvertArgs {
-    /// Returns the input, which may be several files.
-    fn file(&self) -> Result<InputFile, InputFileError> {
-        let (first, further) = self.from.split_first().ok_or(InputFileError::NoFile)?;
-        let further: Vec<PathBuf> = further.iter().flat_map(InputFile::paths).collect();
-        first.clone().and(&further)
+    /// Returns the input, which may be several files, and the file to write.
+    fn files(&self) -> Result<(InputFile, OutputFile), ConvertUsageError> {
+        let [first, further @ .., target] = self.files.as_slice() else {
+            return Err(ConvertUsageError::NoTarget);
+        };
+        let read = |path: &String| {
+            InputFile::parse(path).map_err(|source| {
+                let path = path.clone();
+                ConvertUsageError::Input { path, source }
+            })
+        };
+        let mut more: Vec<PathBuf> = Vec::new();
+        for path in further {
+            more.extend(read(path)?.paths());
+        }
+        let input = read(first)?.and(&more).map_err(|source| {
+            let path = first.clone();
+            ConvertUsageError::Input { path, source }
+        })?;
+        let target = OutputFile::parse(target).map_err(|source| {
+            let path = target.clone();
+            ConvertUsageError::Output { path, source }
+        })?;
+        Ok((input, target))
     }
 
     /// Returns the options for reading a file of `zvf-files`.
@@ -183,6 +229,8 @@ impl FileConvertArgs {
         let mut options = FileReadOptions::default();
         options.kind = self.kind;
         options.with.clone_from(&self.with);
+        options.renames.clone_from(&self.rename);
+        options.nan_for_missing = self.missing == MissingPolicy::Nan;
         options
     }
 

@@ -63,6 +63,13 @@ fn trk_is_the_same_after_trx_and_after_a_store() {
     folder.run(&["convert", "tracts.trk", "again.trk"]);
     assert_eq!(folder.bytes("again.trk"), folder.bytes("tracts.trk"));
     folder.run(&["convert", "tracts.trk", "tracts.trx", "--strict"]);
+    let whole = fs::read(folder.path("tracts.trx")).unwrap();
+    fs::write(folder.path("cut.trx"), &whole[..whole.len() - 40]).unwrap();
+    let (code, said) = folder.call(&["convert", "cut.trx", "b.tck"]);
+    assert!(
+        code == Some(2) && said.contains("the zip archive is cut off or damaged"),
+        "{said}"
+    );
     folder.run(&["create", "a.zv", "--from", "tracts.trx"]);
     folder.run(&["query", "a.zv", "-o", "store.npz"]);
     folder.run(&["convert", "tracts.trk", "file.npz"]);

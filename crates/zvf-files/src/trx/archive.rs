@@ -8,8 +8,8 @@ use std::{
     sync::Arc,
 };
 
-use zip::{CompressionMethod, ZipArchive};
-use zvf::numeric::Kind;
+use zip::{CompressionMethod, ZipArchive, result::ZipError};
+use zvf::{ErrorKind, numeric::Kind};
 
 use crate::{
     FileError, FileFault, FilePlace,
@@ -105,13 +105,20 @@ impl TrxArchive {
     fn add_zip(&mut self, limit: u64) -> Result<(), FileError> {
         let path = self.path.clone();
         let in_file = |source| FileFault::Io(source).of(&path);
-        let in_zip = |error: zip::result::ZipError| FileFault::from(error).of(&path);
+        let in_zip = |error: ZipError| FileFault::from(error).of(&path);
         let file = File::open(&path).map_err(in_file)?;
         let archive = Arc::new(file.try_clone().map_err(in_file)?);
         // Bytes of stored members, which do not overlap.
         let mut stored = file.metadata().map_err(in_file)?.len();
         let file = BufReader::with_capacity(BUFFER, file);
-        let mut zip = ZipArchive::new(file).map_err(in_zip)?;
+        let mut zip = ZipArchive::new(file).map_err(|error| match error {
+            // The list of members is at the end.
+            ZipError::InvalidArchive(_) => {
+                let part = "the zip archive is cut off or damaged, so copy the file again";
+                FileFault::library(ErrorKind::Damaged, part, error).of(&path)
+            }
+            error => in_zip(error),
+        })?;
         let mut left = limit;
         let mut unpacked: Option<Arc<File>> = None;
         for at in 0..zip.len() {
