@@ -89,7 +89,7 @@ pub use zvf_tables::{
     FileFormat, FileHeader, FilePlace, GeometryInput, GeometryReadOptions, InputFile,
     InputFileError, KeyedTable, LosslessTarget, MissingPolicy, NpyReadError, NpzStream,
     ObjectFiles, OutputColumn, OutputFile, OutputFileError, OutputTable, RowIdPolicy,
-    StoreDescription, TableKey, WholeFile, WrittenFiles, check_unit, check_writable,
+    StoreDescription, TableKey, TableStream, WholeFile, WrittenFiles, check_unit, check_writable,
     display,
     length::{LengthConversion, LengthUnit, convert_lengths},
     match_space, other_system, read_keyed, read_keys, settle_units, write_bytes,

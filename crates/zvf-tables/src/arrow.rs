@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Read, Seek, SeekFrom},
+    io::{BufReader, Read, Seek, SeekFrom},
     path::Path,
 };
 
@@ -21,19 +21,29 @@ use crate::{FileError, FileFault};
 
 /// Reads a table.
 pub(crate) fn read_table(path: &Path, options: TableReadOptions) -> Result<InputTable, FileError> {
-    let in_file = |source| match source {
-        ArrowError::IoError(_, source) => FileError::unreadable(path, source),
-        source => FileError::unreadable(path, source),
-    };
-    let mut file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
-    let rows = check_blocks(&mut file).map_err(in_file)?;
-    let reader = FileReader::try_new_buffered(file, None).map_err(in_file)?;
+    let (reader, rows) = open(path)?;
     let mut table = TableBuilder::new(path, &reader.schema(), options)?;
     table.check_rows(rows)?;
     for batch in reader {
-        table.push(&batch.map_err(in_file)?)?;
+        table.push(&batch.map_err(|source| in_file(path, source))?)?;
     }
     table.finish()
+}
+
+/// Opens a table. Returns its batches and the number of their rows.
+pub(crate) fn open(path: &Path) -> Result<(FileReader<BufReader<File>>, u64), FileError> {
+    let mut file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
+    let rows = check_blocks(&mut file).map_err(|source| in_file(path, source))?;
+    let reader = FileReader::try_new_buffered(file, None);
+    Ok((reader.map_err(|source| in_file(path, source))?, rows))
+}
+
+/// Returns the error of a file that the library cannot read.
+pub(crate) fn in_file(path: &Path, source: ArrowError) -> FileError {
+    match source {
+        ArrowError::IoError(_, source) => FileError::unreadable(path, source),
+        source => FileError::unreadable(path, source),
+    }
 }
 
 /// Size of the end of a file: the length of the footer, and the magic.

@@ -30,68 +30,136 @@ use crate::table::{
     output_table::{OutputColumn, OutputTable},
     staged::{Sink, Staged},
 };
-use crate::{FileError, FileFault, FilePlace};
+use crate::{FileError, FileFault, FilePlace, display::len_u64};
 use infer::{InferredValues, TypeInference, is_other_than_text};
 use record::{CsvField, CsvRecord, RecordReader};
 
 /// Reads a table.
 pub(crate) fn read_table(path: &Path, policy: NullPolicy) -> Result<InputTable, FileError> {
-    let file: Arc<Path> = path.into();
-    let mut reader = CsvReader::open(path)?;
-    let mut inferred = vec![TypeInference::default(); reader.names.len()];
-    while let Some((record, line)) = reader.next_line()? {
-        for (inferred, field) in inferred.iter_mut().zip(record.fields()) {
-            inferred.observe(field, line);
-        }
-    }
-    // A program that quotes every field says nothing about their types.
-    if inferred.iter().any(|inferred| inferred.has_unquoted) {
-        for (name, inferred) in reader.names.iter().zip(&mut inferred) {
-            if inferred.is_quoted() && may_be_text(name) {
-                inferred.set_text();
+    let columns = CsvColumns::infer(path, policy)?;
+    Ok(columns.rows()?.next(usize::MAX)?.0)
+}
+
+/// The columns of a file, with the types that all of its rows have.
+#[derive(Clone, Debug)]
+pub(crate) struct CsvColumns {
+    file: Arc<Path>,
+    names: Vec<String>,
+    inferred: Vec<TypeInference>,
+    policy: NullPolicy,
+}
+
+/// Rows of a file that are read in batches.
+pub(crate) struct CsvRows {
+    columns: CsvColumns,
+    reader: CsvReader<BufReader<Box<dyn Read + Send>>>,
+}
+
+impl CsvColumns {
+    /// Reads a file to infer the types of its columns.
+    pub(crate) fn infer(path: &Path, policy: NullPolicy) -> Result<Self, FileError> {
+        let mut reader = CsvReader::open(path)?;
+        let mut inferred = vec![TypeInference::default(); reader.names.len()];
+        while let Some((record, line)) = reader.next_line()? {
+            for (inferred, field) in inferred.iter_mut().zip(record.fields()) {
+                inferred.observe(field, line);
             }
         }
-    }
-    let mut columns = Vec::with_capacity(inferred.len());
-    for (name, inferred) in reader.names.iter().zip(&inferred) {
-        columns.push(InferredValues::new(inferred).map_err(|source| {
-            FileFault::Column(source).at(path, FilePlace::Column(name.clone()))
-        })?);
-    }
-    let mut reader = CsvReader::open(path)?;
-    if reader.names.len() != columns.len() {
-        return Err(reader.error(CsvError::Changed));
-    }
-    let names = reader.names.clone();
-    while let Some((record, line)) = reader.next_line()? {
-        for ((values, field), name) in columns.iter_mut().zip(record.fields()).zip(&names) {
-            let pushed = values.push(field, policy, name);
-            pushed.map_err(|source| FileFault::Csv(source).at(path, FilePlace::Line(line)))?;
+        // A program that quotes every field says nothing about their types.
+        if inferred.iter().any(|inferred| inferred.has_unquoted) {
+            for (name, inferred) in reader.names.iter().zip(&mut inferred) {
+                if inferred.is_quoted() && may_be_text(name) {
+                    inferred.set_text();
+                }
+            }
         }
-    }
-    let columns = names
-        .into_iter()
-        .zip(columns)
-        .zip(inferred)
-        .map(|((label, values), inferred)| {
-            let (values, missing) = values.finish();
-            let column = FileColumn {
-                file: Arc::clone(&file),
-                label,
-                values,
-                nulls: None,
-                first_text: inferred.into_first_text(),
-            };
-            apply_policy(column, &missing, policy)
+        Ok(Self {
+            file: path.into(),
+            names: reader.names,
+            inferred,
+            policy,
         })
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(InputTable {
-        file,
-        columns: join_columns(columns)?,
-        axes: None,
-        crs: None,
-        description: None,
-    })
+    }
+
+    /// Returns the number of rows, and the size of a row in memory in bytes, without the words of text.
+    pub(crate) fn size(&self) -> (u64, u64) {
+        // No number of a column takes more but complex ones.
+        const FIELD: u64 = 8;
+        let rows = self.inferred.first().map_or(0, TypeInference::rows);
+        (
+            len_u64(rows),
+            FIELD.saturating_mul(len_u64(self.names.len())),
+        )
+    }
+
+    /// Returns the names of the columns.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Opens the file to read its rows.
+    pub(crate) fn rows(&self) -> Result<CsvRows, FileError> {
+        let reader = CsvReader::open(&self.file)?;
+        if reader.names != self.names {
+            return Err(reader.error(CsvError::Changed));
+        }
+        Ok(CsvRows {
+            columns: self.clone(),
+            reader,
+        })
+    }
+}
+
+impl CsvRows {
+    /// Reads at most this many rows. Returns them with their number.
+    pub(crate) fn next(&mut self, rows: usize) -> Result<(InputTable, usize), FileError> {
+        let CsvColumns {
+            file,
+            names,
+            inferred,
+            policy,
+        } = &self.columns;
+        let mut columns = Vec::with_capacity(inferred.len());
+        for (name, inferred) in names.iter().zip(inferred) {
+            columns.push(InferredValues::new(inferred).map_err(|source| {
+                FileFault::Column(source).at(file, FilePlace::Column(name.clone()))
+            })?);
+        }
+        let mut read = 0_usize;
+        while read < rows
+            && let Some((record, line)) = self.reader.next_line()?
+        {
+            for ((values, field), name) in columns.iter_mut().zip(record.fields()).zip(names) {
+                let pushed = values.push(field, *policy, name);
+                pushed.map_err(|source| FileFault::Csv(source).at(file, FilePlace::Line(line)))?;
+            }
+            read = read.saturating_add(1);
+        }
+        let columns = names
+            .iter()
+            .zip(columns)
+            .zip(inferred)
+            .map(|((label, values), inferred)| {
+                let (values, missing) = values.finish();
+                let column = FileColumn {
+                    file: Arc::clone(file),
+                    label: label.clone(),
+                    values,
+                    nulls: None,
+                    first_text: inferred.clone().into_first_text(),
+                };
+                apply_policy(column, &missing, *policy)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let table = InputTable {
+            file: Arc::clone(file),
+            columns: join_columns(columns)?,
+            axes: None,
+            crs: None,
+            description: None,
+        };
+        Ok((table, read))
+    }
 }
 
 /// Returns whether a column is an attribute with a scope, and not one of several channels.
@@ -170,17 +238,17 @@ fn common_nulls(channels: &mut [FileColumn]) -> Option<Vec<bool>> {
 }
 
 /// A reader after the first line of a file.
-struct CsvReader<'a, R> {
-    path: &'a Path,
+struct CsvReader<R> {
+    path: Arc<Path>,
     records: RecordReader<R>,
     names: Vec<String>,
 }
 
-impl<'a> CsvReader<'a, BufReader<Box<dyn Read>>> {
-    fn open(path: &'a Path) -> Result<Self, FileError> {
+impl CsvReader<BufReader<Box<dyn Read + Send>>> {
+    fn open(path: &Path) -> Result<Self, FileError> {
         let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
         let is_compressed = has_extension(path, "gz");
-        let source: Box<dyn Read> = if is_compressed {
+        let source: Box<dyn Read + Send> = if is_compressed {
             Box::new(MultiGzDecoder::new(BufReader::new(file)))
         } else {
             Box::new(file)
@@ -201,10 +269,10 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
-impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
-    fn new(path: &'a Path, source: R, separator: u8) -> Result<Self, FileError> {
+impl<R: Read + io::BufRead> CsvReader<R> {
+    fn new(path: &Path, source: R, separator: u8) -> Result<Self, FileError> {
         let mut reader = Self {
-            path,
+            path: path.into(),
             records: RecordReader::new(source, separator),
             names: Vec::new(),
         };
@@ -228,14 +296,14 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
     /// Returns a record and its line number.
     fn next_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, FileError> {
         let expected = self.names.len();
-        let path = self.path;
+        let path = Arc::clone(&self.path);
         let Some((record, line)) = self.record_line()? else {
             return Ok(None);
         };
         let found = record.fields().len();
         if found != expected {
             let fault = CsvError::Fields { expected, found };
-            return Err(FileFault::Csv(fault).at(path, FilePlace::Line(line)));
+            return Err(FileFault::Csv(fault).at(&path, FilePlace::Line(line)));
         }
         Ok(Some((record, line)))
     }
@@ -245,7 +313,7 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
     }
 
     fn record_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, FileError> {
-        let path = self.path;
+        let path = &self.path;
         self.records.next().map_err(|(line, error)| match error {
             CsvError::Io(error) => FileError::unreadable(path, error),
             fault => FileFault::Csv(fault).at(path, FilePlace::Line(line)),
@@ -253,7 +321,7 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
     }
 
     fn error(&self, source: CsvError) -> FileError {
-        FileFault::Csv(source).at(self.path, FilePlace::Line(1))
+        FileFault::Csv(source).at(&self.path, FilePlace::Line(1))
     }
 }
 

@@ -88,6 +88,7 @@ mod store_description;
 mod table;
 mod table_error;
 mod table_files;
+mod table_stream;
 mod unit_names;
 pub mod values;
 
@@ -115,4 +116,5 @@ pub use table::{
     staged::{Sink, Staged},
 };
 pub use table_files::{read, write, write_bytes};
+pub use table_stream::{RowStream, TableStream};
 pub use unit_names::check_unit;

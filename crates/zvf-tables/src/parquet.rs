@@ -2,11 +2,14 @@
 
 use std::{fs::File, path::Path, sync::Arc};
 
-use arrow_schema::{DataType, Fields, Schema};
+use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use parquet::{
     arrow::{
         ArrowWriter,
-        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+            ParquetRecordBatchReaderBuilder,
+        },
     },
     basic::{Compression, ZstdLevel},
     errors::ParquetError,
@@ -29,22 +32,49 @@ const BATCH_ROWS: usize = 1 << 16;
 
 /// Reads a table.
 pub(crate) fn read_table(path: &Path, options: TableReadOptions) -> Result<InputTable, FileError> {
-    let in_file = |source| FileError::unreadable(path, source);
-    let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
-    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(in_file)?;
-    let mut table = TableBuilder::new(path, metadata.schema(), options)?;
-    let rows = metadata.metadata().file_metadata().num_rows();
-    table.check_rows(u64::try_from(rows).unwrap_or(0))?;
-    let metadata = with_views(&metadata).map_err(in_file)?;
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-        .with_batch_size(BATCH_ROWS)
-        .build()
-        .map_err(in_file)?;
-    for batch in reader {
+    let file = ParquetTable::open(path)?;
+    let mut table = TableBuilder::new(path, &file.schema, options)?;
+    table.check_rows(file.rows)?;
+    for batch in file.batches()? {
         let batch = batch.map_err(|source| FileError::unreadable(path, source))?;
         table.push(&batch)?;
     }
     table.finish()
+}
+
+/// An open file.
+pub(crate) struct ParquetTable {
+    path: Arc<Path>,
+    metadata: ArrowReaderMetadata,
+    pub(crate) schema: SchemaRef,
+    pub(crate) rows: u64,
+}
+
+impl ParquetTable {
+    /// Opens a file and reads its metadata.
+    pub(crate) fn open(path: &Path) -> Result<Self, FileError> {
+        let in_file = |source| FileError::unreadable(path, source);
+        let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
+        let metadata =
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(in_file)?;
+        let rows = metadata.metadata().file_metadata().num_rows();
+        Ok(Self {
+            path: path.into(),
+            schema: Arc::clone(metadata.schema()),
+            rows: u64::try_from(rows).unwrap_or(0),
+            metadata: with_views(&metadata).map_err(in_file)?,
+        })
+    }
+
+    /// Reads the rows in batches.
+    pub(crate) fn batches(&self) -> Result<ParquetRecordBatchReader, FileError> {
+        let path = &self.path;
+        let file = File::open(path).map_err(|error| FileError::unreadable(path, error))?;
+        ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map_err(|source| FileError::unreadable(path, source))
+    }
 }
 
 /// Requests views of text: the library decodes text of other types to a copy of the word for each

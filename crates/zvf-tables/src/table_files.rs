@@ -53,8 +53,6 @@ fn read_tables(
 ) -> Result<(InterchangeArrays, Vec<AttributeRename>), FileError> {
     let (nulls, memory) = (NullPolicy::of_rows(options.missing), options.memory);
     let of_rows = TableReadOptions { nulls, memory };
-    let nulls = NullPolicy::of_tables(options.missing);
-    let of_objects = TableReadOptions { nulls, memory };
     let (description, described) = read_description(file)?;
     let mut table = read_table(file, of_rows)?;
     if let Some(description) = &description
@@ -64,33 +62,47 @@ fn read_tables(
     }
     let renames = table.rename_structure(&options.renames);
     let mut arrays = input_table::vertices(table, options)?;
-    arrays.files.push(file.path().to_path_buf());
     if let Some(description) = description {
         arrays.description = description;
     }
+    add_tables_beside(file, options, &mut arrays)?;
+    arrays.files.extend(described);
+    Ok((arrays, renames))
+}
+
+/// Reads the tables of links, objects and groups beside that of vertices, where they exist.
+pub(crate) fn add_tables_beside(
+    file: &InputFile,
+    options: &GeometryReadOptions,
+    arrays: &mut InterchangeArrays,
+) -> Result<(), FileError> {
+    let (nulls, memory) = (NullPolicy::of_rows(options.missing), options.memory);
+    let of_rows = TableReadOptions { nulls, memory };
+    let nulls = NullPolicy::of_tables(options.missing);
+    let of_objects = TableReadOptions { nulls, memory };
+    arrays.files.push(file.path().to_path_buf());
     let links = options.links.clone().or_else(|| file.sidecar("links"));
     if let Some(links) = links {
         let path = links.path().to_path_buf();
         if !options.kind.is_linked() {
             return Err(FileFault::Links(options.kind.name()).of(&path));
         }
-        input_table::add_links(read_table(&links, of_rows)?, &mut arrays)?;
+        input_table::add_links(read_table(&links, of_rows)?, arrays)?;
         arrays.files.push(path);
     }
     if let Some(objects) = file.sidecar("objects") {
-        input_table::add_objects(read_table(&objects, of_objects)?, &mut arrays)?;
+        input_table::add_objects(read_table(&objects, of_objects)?, arrays)?;
         arrays.files.push(objects.path().to_path_buf());
     }
     if let Some(groups) = file.sidecar("groups") {
-        input_table::add_groups(read_table(&groups, of_rows)?, &mut arrays)?;
+        input_table::add_groups(read_table(&groups, of_rows)?, arrays)?;
         arrays.files.push(groups.path().to_path_buf());
     }
     if let Some(groups) = file.sidecar("group_attributes") {
-        input_table::add_group_attributes(read_table(&groups, of_rows)?, &mut arrays)?;
+        input_table::add_group_attributes(read_table(&groups, of_rows)?, arrays)?;
         arrays.files.push(groups.path().to_path_buf());
     }
-    arrays.files.extend(described);
-    Ok((arrays, renames))
+    Ok(())
 }
 
 /// Reads `NAME.metadata.json` beside a table of csv. Other formats hold the description.

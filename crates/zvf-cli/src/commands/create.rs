@@ -13,7 +13,7 @@ mod write;
 use std::error::Error;
 
 use zvf::{Design, GeometryKind, GeometrySource, TaskPlan, TaskPlanOptions};
-use zvf_files::{GeometryInput, NpzStream, WholeFile};
+use zvf_files::{GeometryInput, TableStream, WholeFile};
 
 use crate::{
     display::{count_noun, len_u64},
@@ -46,10 +46,11 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     let kind = arguments.requested_kind()?;
     let mut design = arguments.design(kind)?;
     if let Some(mut stream) = streamed(arguments, kind)? {
-        let own = stream.description();
-        own.complete(&mut design, None);
-        arguments.settle_axes(&mut design, None, &own.axes)?;
-        let report = CreateOutput::new(&arguments.out, kind);
+        stream.complete(&mut design);
+        arguments.settle_axes(&mut design, stream.axes(), &stream.description().axes)?;
+        let mut report = CreateOutput::new(&arguments.out, kind);
+        let file = arguments.input.from.path().display().to_string();
+        report.read_files(vec![file], stream.notes());
         let size = stream.bytes();
         return create_large(arguments, design, &mut stream, size, report).await;
     }
@@ -113,11 +114,10 @@ pub(crate) async fn plan(
     } else {
         let kind = arguments.requested_kind()?;
         design = arguments.design(kind)?;
-        match NpzStream::open(&arguments.input.from, &arguments.reading(kind))? {
+        match TableStream::open(&arguments.input.from, &arguments.reading(kind), 0)? {
             Ok(stream) => {
-                let own = stream.description();
-                own.complete(&mut design, None);
-                arguments.settle_axes(&mut design, None, &own.axes)?;
+                stream.complete(&mut design);
+                arguments.settle_axes(&mut design, stream.axes(), &stream.description().axes)?;
                 size = stream.bytes();
                 source = Box::new(stream);
                 names = AttributeNames::of_source(source.as_mut())?;
@@ -165,25 +165,26 @@ const LARGE: u64 = 1 << 30;
 fn streamed(
     arguments: &CreateArgs,
     kind: GeometryKind,
-) -> Result<Option<NpzStream>, Box<dyn Error>> {
+) -> Result<Option<TableStream>, Box<dyn Error>> {
     let options = arguments.options();
     if options.overwrite {
         return Ok(None);
     }
     // A file that is read whole needs up to six times its size in memory.
     let max = options.memory.map_or(LARGE, |memory| memory / 6);
+    let min = if options.workers.is_some() { 0 } else { max };
     // One process divides links.
     let stream = if kind.is_linked() && options.workers.is_some() {
         Err(WholeFile::Kind(kind.name()))
     } else {
-        NpzStream::open(&arguments.input.from, &arguments.reading(kind))?
+        TableStream::open(&arguments.input.from, &arguments.reading(kind), min)?
     };
     if options.workers.is_some() {
         return stream
             .map(Some)
             .map_err(|reason| CreateSettingsError::NotShared(reason).into());
     }
-    let is_large = |stream: &NpzStream| stream.bytes() > max && !arguments.is_padded();
+    let is_large = |stream: &TableStream| stream.bytes() > max && !arguments.is_padded();
     Ok(stream.ok().filter(is_large))
 }
 

@@ -18,6 +18,76 @@ x,y,z,object_id,vertex.radius,vertex.kind,vertex.rgb[0],vertex.rgb[1],vertex.rgb
     assert_eq!(text(&points(), "a.csv"), expected);
 }
 
+/// Tables were read whole, whatever --memory.
+#[test]
+fn tables_of_points_are_read_in_batches_within_the_memory() {
+    let bench = Bench::new();
+    let rows = (0..20_000_u32).map(|row| {
+        let (x, y) = (row * 7919 % 1009, row * 104_729 % 997);
+        format!("{x}.5,{y},{},{row},n{}", row % 7, row % 50)
+    });
+    let lines: Vec<String> = ["x,y,object_id,q,name".to_owned()]
+        .into_iter()
+        .chain(rows)
+        .collect();
+    bench.file("a.csv", &lines.join("\n"));
+    bench.file(
+        "a.objects.csv",
+        "object_id,object.kind\n0,a\n1,b\n2,a\n3,\n4,e\n5,f\n6,g\n",
+    );
+    let create = |store: &str, file: &str, more: &[&str]| {
+        let line = [
+            "create",
+            store,
+            "--kind",
+            "points",
+            "--from",
+            file,
+            "--chunk-shape",
+            "300,300",
+        ];
+        bench.says(&[&line[..], more].concat());
+    };
+    create(
+        "@whole.zv",
+        "@a.csv",
+        &["--rename", "q=size", "--unit", "micrometer"],
+    );
+    let expected = bench.result("@whole.zv", &[]);
+    assert!(
+        expected.starts_with("x,y,object_id,vertex.name,vertex.size\n"),
+        "{}",
+        &expected[..60]
+    );
+    for file in ["@b.parquet", "@b.arrow", "@b.csv"] {
+        bench.says(&["query", "@whole.zv", "-o", file, "--quiet"]);
+    }
+    let new: &[&str] = &["--rename", "q=size", "--unit", "micrometer"];
+    for (file, more) in [
+        ("@a.csv", new),
+        ("@b.parquet", &[]),
+        ("@b.arrow", &[]),
+        ("@b.csv", &[]),
+    ] {
+        create("@part.zv", file, &[more, &["--memory", "1MiB"]].concat());
+        assert!(bench.result("@part.zv", &[]) == expected, "{file}");
+        let info = bench.json(&["info", "@part.zv"]);
+        assert_eq!(info["axis_details"][0]["unit"], "micrometer", "{file}");
+        fs::remove_dir_all(bench.path("part.zv")).unwrap();
+    }
+    let line = [
+        "create",
+        "@part.zv",
+        "--kind",
+        "points",
+        "--from",
+        "@a.csv",
+        "--workers",
+        "2",
+    ];
+    bench.says(&line);
+}
+
 #[test]
 fn objects_and_groups_are_tables_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

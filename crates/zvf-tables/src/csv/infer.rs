@@ -76,6 +76,11 @@ impl TypeInference {
         }
     }
 
+    /// Returns the number of fields.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Returns whether all fields with a value are in quotes.
     pub(super) fn is_quoted(&self) -> bool {
         self.has_value && !self.has_unquoted

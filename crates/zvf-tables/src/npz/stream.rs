@@ -55,9 +55,20 @@ struct NpzMember {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WholeFile {
-    /// The file is not an npz file.
-    #[error("the file is not an npz file; save it with numpy.savez")]
+    /// The file is neither a table nor an npz file.
+    #[error("the file is neither a table nor an npz file")]
     Format,
+    /// The file is so small that it is read as a whole.
+    #[error("the file is small")]
+    Small,
+    /// The rows of a path may be anywhere in a table.
+    #[error(
+        "the rows of paths are found in the whole table; give an npz file of numpy.savez instead"
+    )]
+    TablePaths,
+    /// Integers become floats in all rows if one of them has no value.
+    #[error("missing numbers that become NaN are found in the whole table")]
+    Missing,
     /// The kind of geometry has links.
     #[error("links of {0} connect vertices of all batches")]
     Kind(&'static str),

@@ -117,12 +117,16 @@ impl TableBuilder {
 
     /// Checks that a table of this many rows fits into the memory limit, without the words of text.
     pub(crate) fn check_rows(&self, rows: u64) -> Result<(), FileError> {
+        self.check_size(rows.saturating_mul(self.row_size()))
+    }
+
+    /// Returns the size of a row in memory in bytes, without the words of text.
+    pub(crate) fn row_size(&self) -> u64 {
         let sizes = self.columns.iter().map(|column| match &column.values {
             DecodedRows::Numbers(numbers) => numbers.row_size(),
             DecodedRows::Text(_) => CODE_BYTES,
         });
-        let row = sizes.fold(0, usize::saturating_add);
-        self.check_size(rows.saturating_mul(len_u64(row)))
+        len_u64(sizes.fold(0, usize::saturating_add))
     }
 
     fn check_size(&self, found: u64) -> Result<(), FileError> {
