@@ -7,6 +7,7 @@ mod groups;
 mod info;
 mod level_info;
 mod link_info;
+mod nearest_objects;
 mod node_copy_check;
 mod object_count;
 pub mod opening;
@@ -43,6 +44,7 @@ pub use info::StoreInfo;
 pub use level_info::LevelInfo;
 pub(crate) use level_info::count_level;
 pub use link_info::LinkInfo;
+pub use nearest_objects::NearestObject;
 
 /// Maximum number of attempts to open a store that others change.
 const MAX_OPEN_ATTEMPTS: usize = 16;

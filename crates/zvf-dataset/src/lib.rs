@@ -20,7 +20,9 @@ mod progress;
 mod state_error;
 mod task_plan_error;
 
-pub use dataset::{AttributeInfo, Dataset, LevelInfo, LinkInfo, StoreInfo, ValueRange, opening};
+pub use dataset::{
+    AttributeInfo, Dataset, LevelInfo, LinkInfo, NearestObject, StoreInfo, ValueRange, opening,
+};
 pub use error::{Error, boxed};
 pub use failure::Failure;
 pub use fetch_dataset::{FetchDataset, FetchOptions};

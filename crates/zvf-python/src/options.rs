@@ -33,6 +33,12 @@ impl<'py> Keywords<'py> {
         (!value.is_none()).then_some(value)
     }
 
+    /// Returns whether an argument is given and not taken yet.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let mut left = self.left.iter();
+        left.any(|(given, value)| **given == *name && !value.is_none())
+    }
+
     /// Takes an argument of type `T`.
     pub(crate) fn get<T>(&mut self, name: &'static str) -> PyResult<Option<T>>
     where

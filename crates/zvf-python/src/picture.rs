@@ -2,14 +2,14 @@
 
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes, types::PyDict};
-use zvf::{LevelChoice, LevelId, VertexBudget};
+use zvf::{LevelChoice, LevelId, Mode, Query, VertexBudget};
 use zvf_render::{
     Background, Colormap, RenderOptions, RenderOutput, Viewpoint, render_with_progress,
 };
 
 use crate::{
     dataset::PyDataset, engine, errors::unusable, options::Keywords, progress::ProgressCallback,
-    query::bbox,
+    query::selected,
 };
 
 /// A picture. `zvf.Picture` documents the methods.
@@ -125,7 +125,14 @@ fn options(given: &mut Keywords<'_>) -> PyResult<RenderOptions> {
         (None, Some(budget)) => Some(VertexBudget::new(budget).into()),
         (None, None) => None,
     };
-    options.bbox = bbox(given)?;
+    let is_box = given.has("bbox") && !given.has("mode");
+    if is_box {
+        // The picture shows the box.
+        options.selection = Query::new().mode(Mode::Clip);
+    }
+    selected(given, &mut options.selection)?;
+    options.selected = given.get("selected")?;
+    options.flip_y = given.get("flip_y")?.unwrap_or(false);
     options.geometry = given.get("geometry")?;
     options.stroke = given.get("stroke")?;
     if options

@@ -16,17 +16,8 @@ use crate::{
 pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
     let mut given = Keywords::new(keywords)?;
     let mut query = Query::new();
-    region(&mut given, &mut query)?;
+    selected(&mut given, &mut query)?;
     query.level = level(&mut given)?;
-    query.objects = given.ids("objects")?;
-    query.groups = groups(&mut given)?;
-    query.chunks = chunks(&mut given)?;
-    if let Some(text) = given.get::<String>("where")? {
-        let parsed = Predicate::parse(&text).map_err(|error| {
-            PyValueError::new_err(format!("where {text:?}: {}", error_chain(&error)))
-        });
-        query.filter = Some(parsed?);
-    }
     if let Some(value) = given.take("chunked_by") {
         query.chunked_by = Some(json(&value)?.into());
     }
@@ -49,8 +40,23 @@ pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
     Ok(part.query(&query))
 }
 
+/// Takes what a query selects.
+pub(crate) fn selected(given: &mut Keywords<'_>, query: &mut Query) -> PyResult<()> {
+    region(given, query)?;
+    query.objects = given.ids("objects")?;
+    query.groups = groups(given)?;
+    query.chunks = chunks(given)?;
+    if let Some(text) = given.get::<String>("where")? {
+        let parsed = Predicate::parse(&text).map_err(|error| {
+            PyValueError::new_err(format!("where {text:?}: {}", error_chain(&error)))
+        });
+        query.filter = Some(parsed?);
+    }
+    Ok(())
+}
+
 /// Takes a box.
-pub(crate) fn bbox(given: &mut Keywords<'_>) -> PyResult<Option<Bbox>> {
+fn bbox(given: &mut Keywords<'_>) -> PyResult<Option<Bbox>> {
     let Some(bounds) = given.two_rows("bbox")? else {
         return Ok(None);
     };

@@ -246,21 +246,29 @@ impl Notes<'_> {
                 } else {
                     faint
                 };
-                Some((near, [x * length, -y * length], color, name))
+                let label = font::fitted(name, TEXT - 1.0, self.size[0] * 0.3);
+                Some(Arm {
+                    near,
+                    along: [x * length, -y * length],
+                    color,
+                    label,
+                })
             })
             .collect();
-        // The origin is far enough from the corner for every arm.
+        // The origin is far enough from the corner for every arm and label.
         let room = |side: usize, sign: f32| {
-            let reach = arms.iter().map(|(_, arm, _, _)| arm[side] * sign);
+            let reach = arms.iter().map(|arm| arm.along[side] * sign);
             reach.fold(0.0, f32::max) + 14.0
         };
+        let labels = arms.iter().map(Arm::reach_of_label).fold(0.0, f32::max);
         let origin = [
-            EDGE - 6.0 + room(0, -1.0),
+            EDGE - 6.0 + room(0, -1.0).max(labels),
             self.size[1] - EDGE + 6.0 - room(1, 1.0),
         ];
         let mut arms = arms;
-        arms.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (_, [x, y], color, name) in arms {
+        arms.sort_by(|a, b| a.near.total_cmp(&b.near));
+        for arm in arms {
+            let ([x, y], color) = (arm.along, arm.color);
             let reach = x.hypot(y);
             // An axis that points at the viewer has no visible length.
             if reach < 4.0 {
@@ -270,12 +278,11 @@ impl Notes<'_> {
             sheet.line([origin, tip], 2.2, color);
             let beyond = (reach + 10.0) / reach;
             let at = [origin[0] + x * beyond, origin[1] + y * beyond + 4.6];
-            let name: String = name.chars().take(8).collect();
             sheet.text(
                 at,
                 TEXT - 1.0,
-                Anchor::Middle,
-                &name,
+                arm.anchor(),
+                &arm.label,
                 if is_colored { color } else { text_color },
             );
         }
@@ -301,6 +308,47 @@ impl Notes<'_> {
         }
         let middle = f32::midpoint(left, right).min(right - font::width(&text, TEXT) / 2.0);
         sheet.text([middle, y - 11.0], TEXT, Anchor::Middle, &text, faint);
+    }
+}
+
+/// An axis.
+struct Arm {
+    /// Component toward the viewer.
+    near: f32,
+    /// The arm on the sheet.
+    along: [f32; 2],
+    color: Color,
+    label: String,
+}
+
+impl Arm {
+    /// Returns the side of the label that is at the tip. Long labels lead away from the arm.
+    fn anchor(&self) -> Anchor {
+        let [x, y] = self.along;
+        if self.label.chars().count() <= 3 || x.abs() < y.abs() * 0.3 {
+            Anchor::Middle
+        } else if x > 0.0 {
+            Anchor::Start
+        } else {
+            Anchor::End
+        }
+    }
+
+    /// Returns the distance by which the label extends to the left of the origin.
+    fn reach_of_label(&self) -> f32 {
+        let [x, y] = self.along;
+        let reach = x.hypot(y);
+        if reach < 4.0 {
+            return 0.0;
+        }
+        let tip = x * (reach + 10.0) / reach;
+        let width = font::width(&self.label, TEXT - 1.0);
+        match self.anchor() {
+            Anchor::Start => -tip,
+            Anchor::Middle if self.label.chars().count() <= 3 => 0.0,
+            Anchor::Middle => width / 2.0 - tip,
+            Anchor::End => width - tip,
+        }
     }
 }
 
@@ -336,8 +384,18 @@ impl Legend {
         };
         let (entries, count, noun) = match &paint.scale {
             ColorScale::Numbers { range, .. } => return Some(Self::Bar(*range)),
-            ColorScale::Words { names, colors, .. } => {
-                let entries = listed(&mut names.iter().cloned(), colors);
+            ColorScale::Words {
+                names,
+                by_use,
+                colors,
+                ..
+            } => {
+                // The most frequent of many, in the order of their names.
+                let mut ranks: Vec<u32> = by_use.iter().take(MAX_LISTED).copied().collect();
+                ranks.sort_unstable();
+                let entry =
+                    |rank: &u32| Some((colors.color(*rank), names.get(*rank as usize)?.clone()));
+                let entries = ranks.iter().filter_map(entry).collect();
                 (entries, names.len(), "values")
             }
             ColorScale::Integers { values, colors, .. } => {

@@ -2,7 +2,7 @@
 
 use core::str::FromStr;
 
-use zvf::{Bbox, LevelChoice, Scope};
+use zvf::{LevelChoice, Query, Scope};
 
 use crate::{
     color::{Background, Color},
@@ -16,7 +16,7 @@ use crate::{
 pub enum ColorBy {
     /// By orientation for paths, and by object for skeletons and graphs. Points and meshes have the
     /// colours of the first attribute of vertices with three or four channels of 8 bits that all
-    /// levels have, or one colour.
+    /// levels have, or of one named `rgb` or `rgba` with 16 bits as LAS files have, or one colour.
     #[default]
     Auto,
     /// By direction: red along the first axis, green along the second, blue along the third.
@@ -63,6 +63,8 @@ pub struct RenderOptions {
     pub height: usize,
     /// Viewpoint; by default from a corner, or from above for stores of two axes.
     pub view: Option<Viewpoint>,
+    /// Draws the second axis downwards, as rows of images are.
+    pub flip_y: bool,
     /// Source of colours.
     pub color_by: ColorBy,
     /// Colours of numbers.
@@ -74,11 +76,14 @@ pub struct RenderOptions {
     /// Background.
     pub background: Background,
     /// Level to draw. By default the finest level that declares at most [`DEFAULT_VERTEX_BUDGET`]
-    /// vertices; with `bbox`, the finest level with that many vertices in the box; with
+    /// vertices; with a selection, the finest level with that many selected vertices; with
     /// `geometry`, level 0.
     pub level: Option<LevelChoice>,
-    /// Draws only the part inside this box, clipped at its sides.
-    pub bbox: Option<Bbox>,
+    /// Draws only what the region, mode, nearest, objects, groups, chunks and predicate of this query
+    /// select. Its other fields have no effect.
+    pub selection: Query,
+    /// Description of the selection below the title; `None` or empty for none.
+    pub selected: Option<String>,
     /// Name of an additional geometry of a composite store.
     pub geometry: Option<String>,
     /// Width of lines and diameter of points in pixels; by default chosen by the amount of data.
@@ -103,12 +108,14 @@ impl Default for RenderOptions {
             width: 1200,
             height: 900,
             view: None,
+            flip_y: false,
             color_by: ColorBy::Auto,
             colormap: Colormap::default(),
             range: None,
             background: Background::default(),
             level: None,
-            bbox: None,
+            selection: Query::new(),
+            selected: None,
             geometry: None,
             stroke: None,
             title: None,

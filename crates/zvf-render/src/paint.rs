@@ -98,7 +98,8 @@ pub(crate) struct ColorEncoder {
     of_links: bool,
     /// `true` if vertices have the attribute.
     of_vertices: bool,
-    words: HashMap<String, u64>,
+    /// The number of each word, and the vertices, links or objects that have it.
+    words: HashMap<String, (u64, u64)>,
     /// Index of each object in `object_values`.
     objects: HashMap<i64, u64>,
     object_values: Vec<u64>,
@@ -306,7 +307,21 @@ impl ColorEncoder {
         match &column.values {
             ColumnValues::Dictionary { codes, words } => {
                 self.kind = Some(CodeKind::Word);
-                let numbers: Vec<u64> = words.iter().map(|word| self.word(word)).collect();
+                // A dictionary may have words that no row has.
+                let mut uses = vec![0_u64; words.len()];
+                for (row, code) in codes.iter().enumerate() {
+                    let at = usize::try_from(*code).unwrap_or(usize::MAX);
+                    if let Some(count) = uses.get_mut(at).filter(|_| !column.is_null(row)) {
+                        *count += 1;
+                    }
+                }
+                let counted = words.iter().zip(uses);
+                let numbers: Vec<u64> = counted
+                    .map(|(word, uses)| match uses {
+                        0 => NO_VALUE,
+                        _ => self.word(word, uses),
+                    })
+                    .collect();
                 into.extend(codes.iter().map(|code| {
                     let code = usize::try_from(*code).ok();
                     let number = code.and_then(|code| numbers.get(code));
@@ -413,15 +428,17 @@ impl ColorEncoder {
         number
     }
 
-    fn word(&mut self, word: &str) -> u64 {
-        if let Some(number) = self.words.get(word) {
+    /// Returns the number of a word that `uses` rows have.
+    fn word(&mut self, word: &str, uses: u64) -> u64 {
+        if let Some((number, known)) = self.words.get_mut(word) {
+            *known = known.saturating_add(uses);
             return *number;
         }
         if self.words.len() >= MAX_WORDS {
             return NO_VALUE;
         }
         let number = self.words.len() as u64;
-        self.words.insert(word.to_owned(), number);
+        self.words.insert(word.to_owned(), (number, uses));
         number
     }
 
@@ -503,23 +520,35 @@ impl ColorEncoder {
             .kind
             .ok_or_else(|| RenderError::Attribute(name.clone()))?;
         let scale = match kind {
+            // Points of a scanner without a camera have black colours.
+            CodeKind::Color
+                if options.color_by == ColorBy::Auto
+                    && self.channels.is_some_and(|scale| scale.largest <= 0.0) =>
+            {
+                return Ok(Paint::new(ColorScale::Fixed(palette::PLAIN)));
+            }
             CodeKind::Color => ColorScale::Color(self.channels.map(|scale| scale.describe())),
             CodeKind::Word => {
                 // Sorted by name, so that colours do not depend on the order of the data.
-                let mut names: Vec<(&String, &u64)> = self.words.iter().collect();
+                let mut names: Vec<(&String, &(u64, u64))> = self.words.iter().collect();
                 names.sort_unstable();
                 let mut ranks = vec![0; names.len()];
-                for (rank, (_, number)) in names.iter().enumerate() {
-                    let at = usize::try_from(**number).unwrap_or(usize::MAX);
+                for (rank, (_, (number, _))) in names.iter().enumerate() {
+                    let at = usize::try_from(*number).unwrap_or(usize::MAX);
                     if let Some(own) = ranks.get_mut(at) {
                         *own = rank as u32;
                     }
                 }
                 let colors = Categories::new(names.len());
+                let mut by_use: Vec<u32> = (0_u32..).take(names.len()).collect();
+                let counts: Vec<u64> = names.iter().map(|(_, (_, uses))| *uses).collect();
+                let uses = |rank: &u32| counts.get(*rank as usize).copied().unwrap_or(0);
+                by_use.sort_by_key(|rank| core::cmp::Reverse(uses(rank)));
                 let names = names.into_iter().map(|(name, _)| name.clone()).collect();
                 ColorScale::Words {
                     ranks,
                     names,
+                    by_use,
                     colors,
                 }
             }
@@ -635,7 +664,10 @@ pub(crate) enum ColorScale {
     Color(Option<String>),
     Words {
         ranks: Vec<u32>,
+        /// Names in ascending order.
         names: Vec<String>,
+        /// Ranks of the names, the most frequent first.
+        by_use: Vec<u32>,
         colors: Categories,
     },
     Integers {

@@ -4,8 +4,8 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use zvf::{
-    AttributeInfo, Dataset, GeometryKind, LevelChoice, LevelId, Mode, Query, QueryReport,
-    QueryResult, Scope, Selection, VertexBudget, numeric::Kind,
+    AttributeInfo, Dataset, GeometryKind, LevelChoice, LevelId, Query, QueryReport, QueryResult,
+    Scope, Selection, VertexBudget, numeric::Kind,
 };
 use zvf_query::QueryError;
 
@@ -113,11 +113,12 @@ pub async fn render_with_progress(
     let source = source(dataset, options).await?;
     let axes = drawn_axes(dataset);
     let is_flat = axes.iter().flatten().count() < 3;
-    let view = options.view.unwrap_or(if is_flat {
+    let mut view = options.view.unwrap_or(if is_flat {
         Viewpoint::AXIAL
     } else {
         Viewpoint::ISO
     });
+    view.is_flipped |= options.flip_y;
     let (mut survey, query, outcome) = survey(dataset, options, axes, source, view, report).await?;
     let paint = survey.encoder.paint(&survey.source, options)?;
 
@@ -137,7 +138,7 @@ pub async fn render_with_progress(
         size: [width as f32 / zoom, height as f32 / zoom],
         background: options.background,
         title: options.title.as_deref().unwrap_or_default(),
-        subtitle: subtitle(&survey, &levels),
+        subtitle: subtitle(&survey, &levels, options.selected.as_deref()),
         axes: axes.map(|at| of_axis(at).map(|axis| axis.name.as_str())),
         unit,
         has_scale: is_one_unit && !view.is_perspective,
@@ -237,7 +238,7 @@ async fn source(dataset: &Dataset, options: &RenderOptions) -> Result<Source, Re
     Ok(Source::of(&options.color_by, is_linked, is_path))
 }
 
-/// Returns the first attribute of vertices with the colours of an 8-bit image, which all levels have.
+/// Returns the first attribute of vertices with the colours of an image, which all levels have.
 async fn vertex_color(dataset: &Dataset) -> Result<Option<String>, RenderError> {
     let mut common: Option<Vec<String>> = None;
     for level in dataset.levels() {
@@ -253,8 +254,12 @@ async fn vertex_color(dataset: &Dataset) -> Result<Option<String>, RenderError> 
 }
 
 fn is_vertex_color(attribute: &AttributeInfo) -> bool {
+    let is_named = ["rgb", "rgba"]
+        .iter()
+        .any(|name| attribute.name.eq_ignore_ascii_case(name));
+    let is_wide = attribute.data_type == Kind::UInt16.name();
     attribute.scope == Scope::Vertex
-        && attribute.data_type == Kind::UInt8.name()
+        && (attribute.data_type == Kind::UInt8.name() || is_wide && is_named)
         && matches!(attribute.channels, Some(3 | 4))
 }
 
@@ -300,28 +305,38 @@ fn drawn_axes(dataset: &Dataset) -> [Option<usize>; 3] {
     [space.next(), space.next(), space.next()]
 }
 
+/// Returns whether a query selects everything.
+fn is_everything(query: &Query) -> bool {
+    query.region.is_none()
+        && query.nearest.is_none()
+        && query.objects.is_none()
+        && query.groups.is_none()
+        && query.chunks.is_none()
+        && query.filter.is_none()
+}
+
 fn query(options: &RenderOptions, source: &Source) -> Query {
-    let level = options
-        .level
-        .unwrap_or(match (&options.geometry, options.bbox) {
-            // Additional geometries have no coarser levels.
-            (Some(_), _) => LevelChoice::Number(LevelId::FULL),
-            // A level's declared count does not tell how many vertices are in a box; a budget counts
-            // them.
-            (None, Some(_)) => LevelChoice::Budget(VertexBudget::new(DEFAULT_VERTEX_BUDGET)),
-            (None, None) => LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET),
-        });
+    let selection = &options.selection;
+    let level = options.level.unwrap_or(
+        if options.geometry.is_some() || selection.nearest.is_some() || selection.chunks.is_some() {
+            // Additional geometries have no coarser levels, and these selections are those of a level.
+            LevelChoice::Number(LevelId::FULL)
+        } else if is_everything(selection) {
+            LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET)
+        } else {
+            // A level's declared count does not tell how many vertices are selected; a budget counts them.
+            LevelChoice::Budget(VertexBudget::new(DEFAULT_VERTEX_BUDGET))
+        },
+    );
     let columns = match source {
         Source::Attribute(scope, name) => Selection::Named(vec![(*scope, name.clone())]),
         _ => Selection::none(),
     };
-    let mut query = Query::new()
+    let mut query = selection
+        .clone()
         .level(level)
         .columns(columns)
         .counter_clockwise(true);
-    if let Some(bbox) = &options.bbox {
-        query = query.region(*bbox).mode(Mode::Clip);
-    }
     query.geometry.clone_from(&options.geometry);
     query.owners = source.needs_objects();
     query
@@ -334,7 +349,7 @@ async fn declared_vertices(
 ) -> Result<BTreeMap<LevelId, u64>, RenderError> {
     let mut declared = BTreeMap::new();
     let levels = match &query.level {
-        _ if query.region.is_some() || query.geometry.is_some() => &[],
+        _ if !is_everything(query) || query.geometry.is_some() => &[],
         LevelChoice::Number(level) => core::slice::from_ref(level),
         LevelChoice::Vertices(_) => dataset.levels(),
         _ => &[],
@@ -354,7 +369,7 @@ fn levels(outcome: &QueryReport, only: LevelId) -> Vec<LevelId> {
     }
 }
 
-fn subtitle(survey: &Survey, levels: &[LevelId]) -> String {
+fn subtitle(survey: &Survey, levels: &[LevelId], selected: Option<&str>) -> String {
     let levels: Vec<String> = levels.iter().map(LevelId::to_string).collect();
     let vertices = scale::grouped(survey.vertices);
     let items = scale::grouped(survey.items);
@@ -364,7 +379,11 @@ fn subtitle(survey: &Survey, levels: &[LevelId]) -> String {
         Form::Edges => format!("{items} edges, {vertices} vertices"),
         Form::Faces => format!("{items} faces, {vertices} vertices"),
     };
-    format!("{found} · level {}", levels.join(", "))
+    let found = format!("{found} · level {}", levels.join(", "));
+    match selected.filter(|selected| !selected.is_empty()) {
+        Some(selected) => format!("{found} · {selected}"),
+        None => found,
+    }
 }
 
 /// The first pass over the data: extent, colour codes and, within the cache limit, the scene.

@@ -14,6 +14,8 @@ pub struct Viewpoint {
     pub elevation: f64,
     /// `true` for perspective projection.
     pub is_perspective: bool,
+    /// `true` if the second axis points down, as rows of images do.
+    pub is_flipped: bool,
 }
 
 /// Error of parsing a viewpoint.
@@ -28,6 +30,7 @@ impl Viewpoint {
             azimuth,
             elevation,
             is_perspective: false,
+            is_flipped: false,
         }
     }
 
@@ -84,10 +87,11 @@ impl Rotation {
         let (azimuth, elevation) = (view.azimuth.to_radians(), view.elevation.to_radians());
         let (sine, cosine) = (azimuth.sin(), azimuth.cos());
         let (high, flat) = (elevation.sin(), elevation.cos());
+        let second = if view.is_flipped { -1.0 } else { 1.0 };
         Self {
-            right: [cosine as f32, sine as f32, 0.0],
-            up: [(-sine * high) as f32, (cosine * high) as f32, flat as f32],
-            toward: [(sine * flat) as f32, (-cosine * flat) as f32, high as f32],
+            right: [cosine, second * sine, 0.0].map(|part| part as f32),
+            up: [-sine * high, second * cosine * high, flat].map(|part| part as f32),
+            toward: [sine * flat, -second * cosine * flat, high].map(|part| part as f32),
         }
     }
 
@@ -296,6 +300,10 @@ mod tests {
         check(Viewpoint::CORONAL, x, z);
         check(Viewpoint::SAGITTAL, y, z);
         check("0,90".parse().unwrap(), x, y);
+        let mut flipped = Viewpoint::AXIAL;
+        flipped.is_flipped = true;
+        let down = Rotation::of(flipped).apply(y);
+        assert!(down[1] < -0.999, "{down:?}");
     }
 
     #[test]

@@ -68,8 +68,8 @@ mod validation_plan;
 // Opening and queries.
 pub use zvf_catalog::{ObjectGroup, Scope, Selection, Skipped};
 pub use zvf_dataset::{
-    AttributeInfo, Dataset, FetchDataset, FetchOptions, LevelInfo, LinkInfo, Location, StoreInfo,
-    ValueRange,
+    AttributeInfo, Dataset, FetchDataset, FetchOptions, LevelInfo, LinkInfo, Location,
+    NearestObject, StoreInfo, ValueRange,
 };
 pub use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},

@@ -1,10 +1,11 @@
 //! Selection of a part of a store: by region, object, group, chunk and attribute.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use zvf::{Bbox, Dataset, LevelId, Mode, Position, Predicate, Query, Scope, Sphere};
+use zvf::{Bbox, Dataset, LevelId, Mode, NearestObject, Position, Predicate, Query, Scope, Sphere};
 use zvf_model::grid::ChunkCoord;
 
 use super::values;
+use crate::display::{group_digits, len_u64};
 
 /// Returns the number of a group; `None` for a name.
 fn number(group: &str) -> Option<u64> {
@@ -39,6 +40,9 @@ pub struct SelectionArgs {
     #[arg(long, value_name = "N", help_heading = "Region", requires = "nearest", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..))]
     k: u64,
+    /// Select the objects nearest to the position, whole: --k of them, or one.
+    #[arg(long, help_heading = "Region", requires = "nearest")]
+    whole: bool,
     /// Treatment of items that cross the border of the region or that --where selects in part.
     ///
     /// Region: `touch`, the default, selects every item that enters it, whole; `clip` cuts items at
@@ -110,23 +114,32 @@ impl SelectionArgs {
         Ok(())
     }
 
-    /// Adds the groups that are selected by name to a query of a store.
+    /// Adds what a query of a store selects by a search of the store: the groups of names, and the
+    /// objects of `--whole`, which it returns.
     ///
     /// # Errors
     ///
-    /// [`Error`](zvf::Error) if there is no group of a name.
-    pub async fn select_named_groups(
+    /// [`Error`](zvf::Error) if there is no group of a name, or the search fails.
+    pub async fn search(
         &self,
         dataset: &Dataset,
         query: &mut Query,
-    ) -> Result<(), zvf::Error> {
+    ) -> Result<Vec<NearestObject>, zvf::Error> {
         let named = self.groups.iter().filter(|group| number(group).is_none());
         let names: Vec<String> = named.map(|name| name.trim().to_owned()).collect();
         if !names.is_empty() {
             let numbers = dataset.groups_named(LevelId::FULL, &names).await?;
             query.groups.get_or_insert_default().extend(numbers);
         }
-        Ok(())
+        if !self.whole {
+            return Ok(Vec::new());
+        }
+        let found = dataset.nearest_objects(query).await?;
+        // The rest of the selection restricts the search, not the parts of the objects.
+        (query.nearest, query.region, query.groups) = (None, None, None);
+        (query.chunks, query.filter) = (None, None);
+        query.objects = Some(found.iter().map(|object| object.id).collect());
+        Ok(found)
     }
 
     /// Returns the groups that are selected by number.
@@ -158,6 +171,26 @@ impl SelectionArgs {
             }
         }
         Ok(())
+    }
+
+    /// Describes what is selected beside a region, such as `groups left, fa > 0.3`; `None` for everything.
+    pub(crate) fn describe(&self) -> Option<String> {
+        let listed = |what: &str, names: Vec<String>| {
+            const LISTED: usize = 5;
+            match names.len() {
+                0 => None,
+                1..=LISTED => Some(format!("{what} {}", names.join(", "))),
+                count => Some(format!("{} {what}s", group_digits(len_u64(count)))),
+            }
+        };
+        let objects = self.objects.iter().map(i64::to_string).collect();
+        let parts = [
+            listed("object", objects),
+            listed("group", self.groups.clone()),
+            self.filter.as_ref().map(Predicate::to_string),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// Returns the treatment of items that cross the border of the region.

@@ -102,7 +102,7 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     let mut opened = work.open(Operation::Delete).await?;
     selecting.check_axes(&axis_names(&opened.dataset))?;
     let dataset = &opened.dataset;
-    selecting.select_named_groups(dataset, &mut query).await?;
+    selecting.search(dataset, &mut query).await?;
     let mut left = work.retries;
     let (ids, mut notes, changed) = loop {
         let mut notes = opened.notes();
@@ -214,7 +214,7 @@ async fn delete_selected(
     selecting.select(&mut query)?;
     selecting.check_axes(&axis_names(&opened.dataset))?;
     let dataset = &opened.dataset;
-    selecting.select_named_groups(dataset, &mut query).await?;
+    selecting.search(dataset, &mut query).await?;
     let mut notes = opened.notes();
     let changed = if arguments.dry_run {
         let query = query

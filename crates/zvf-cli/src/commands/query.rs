@@ -39,7 +39,7 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     arguments.check_axes(&axis_names(&dataset))?;
     let selecting = &arguments.selecting;
-    selecting.select_named_groups(&dataset, &mut query).await?;
+    let nearest = selecting.search(&dataset, &mut query).await?;
     let hinted = |error| with_query_hint(error, arguments.selecting.is_filtered());
     let raised = |error| match error {
         SaveError::Query(error) => hinted(error),
@@ -72,6 +72,7 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         }
         report.result(&result);
     }
+    report.nearest_objects(&nearest);
     if let Some(max) = arguments.vertices {
         let mut stored = 0_u64;
         for level in report.levels_read() {

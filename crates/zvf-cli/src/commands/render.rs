@@ -3,14 +3,16 @@
 use std::{error::Error, path::PathBuf};
 
 use serde_json::{Value, json};
-use zvf::{Bbox, Dataset, LevelChoice, LevelId, OpenOptions, VertexBudget};
+use zvf::{Dataset, LevelChoice, LevelId, Mode, OpenOptions, Query, VertexBudget};
 use zvf_render::{
     Background, ColorBy, Colormap, DEFAULT_VERTEX_BUDGET, RenderError, RenderOptions, RenderOutput,
     Viewpoint, render,
 };
 
 use crate::{
+    arguments::{SelectionArgs, axis_names},
     display::{count_noun, group_digits},
+    hint::with_query_hint,
     outcome::CommandOutcome,
     progress::ProgressLine,
 };
@@ -19,7 +21,8 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf render tracts.zv -o tracts.png
-  zvf render tracts.zv -o fa.png --color fa --view sagittal")]
+  zvf render tracts.zv -o fa.png --color fa --view sagittal
+  zvf render tracts.zv -o long.png --where \"object.length > 9\"")]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct RenderArgs {
     /// Store: a folder, a .zip file, or an address that this build supports.
@@ -48,6 +51,9 @@ pub(crate) struct RenderArgs {
         allow_hyphen_values = true
     )]
     view: Option<Viewpoint>,
+    /// Draw the second axis downwards, as rows of images are.
+    #[arg(long, help_heading = "Look")]
+    flip_y: bool,
     /// Use a perspective projection.
     #[arg(long, help_heading = "Look")]
     perspective: bool,
@@ -80,12 +86,11 @@ pub(crate) struct RenderArgs {
     #[arg(long, value_name = "N", group = "of_level", help_heading = "Selection")]
     level: Option<u32>,
     /// Draw at most this many vertices, as fine as possible.
-    #[arg(long, value_name = "N", group = "of_level", help_heading = "Selection")]
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "Selection",
+        conflicts_with_all = ["nearest", "chunks"])]
     budget: Option<u64>,
-    /// Draw the contents of a box, clipped: the lower bound of each axis, then the upper bounds.
-    #[arg(long, value_name = "X0,Y0,Z0,X1,Y1,Z1", value_parser = Bbox::parse,
-        help_heading = "Selection", allow_hyphen_values = true)]
-    bbox: Option<Bbox>,
+    #[command(flatten)]
+    selecting: SelectionArgs,
     /// Additional geometry of a composite store.
     #[arg(long, value_name = "NAME", help_heading = "Selection")]
     geometry: Option<String>,
@@ -160,6 +165,7 @@ impl RenderArgs {
         if self.perspective {
             options.view = Some(self.view.unwrap_or(Viewpoint::ISO).perspective());
         }
+        options.flip_y = self.flip_y;
         options.color_by = self.color.clone().unwrap_or_default();
         options.colormap = match self.palette {
             Palette::Viridis => Colormap::Viridis,
@@ -176,7 +182,6 @@ impl RenderArgs {
             (None, Some(budget)) => Some(VertexBudget::new(budget).into()),
             (None, None) => None,
         };
-        options.bbox = self.bbox;
         options.geometry.clone_from(&self.geometry);
         options.stroke = self.stroke;
         options.title = Some(self.title.clone().unwrap_or_else(|| name(&self.store)));
@@ -184,6 +189,23 @@ impl RenderArgs {
         options.annotations = !self.bare;
         options
     }
+}
+
+/// Adds the selection. A box clips unless `--mode` says otherwise, so that the picture shows the box.
+async fn select(
+    arguments: &RenderArgs,
+    dataset: &Dataset,
+    options: &mut RenderOptions,
+) -> Result<(), Box<dyn Error>> {
+    let selecting = &arguments.selecting;
+    selecting.check_axes(&axis_names(dataset))?;
+    if selecting.bbox().is_some() {
+        options.selection = Query::new().mode(Mode::Clip);
+    }
+    selecting.select(&mut options.selection)?;
+    selecting.search(dataset, &mut options.selection).await?;
+    options.selected = selecting.describe();
+    Ok(())
 }
 
 /// Returns the last component of an address.
@@ -203,7 +225,9 @@ pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dy
         .anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let progress = ProgressLine::for_dataset(&dataset, arguments.quiet);
-    let rendered = render(&dataset, &arguments.options())
+    let mut options = arguments.options();
+    select(arguments, &dataset, &mut options).await?;
+    let rendered = render(&dataset, &options)
         .await
         .map_err(|error| explain_empty(error, arguments, &dataset))?;
     zvf_files::write_bytes(&arguments.output, &rendered.picture.png())?;
@@ -235,9 +259,9 @@ pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dy
 
 /// Adds the reason to the error of an empty picture.
 fn explain_empty(error: RenderError, arguments: &RenderArgs, dataset: &Dataset) -> Box<dyn Error> {
-    let bbox = arguments.bbox.as_ref();
+    let bbox = arguments.selecting.bbox();
     match (error, bbox.and_then(|bbox| bbox.why_empty(dataset.root()))) {
-        (RenderError::Store(error), _) => error.into(),
+        (RenderError::Store(error), _) => with_query_hint(error, arguments.selecting.is_filtered()),
         (error @ RenderError::Empty(_), Some(why)) => format!("{error}; {why}").into(),
         (error, _) => error.into(),
     }

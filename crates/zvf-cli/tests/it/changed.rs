@@ -1,5 +1,7 @@
 //! `zvf append`, `zvf edit`, `zvf delete` and `zvf compact` as a user runs them.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::{
@@ -704,17 +706,87 @@ fn files_in_other_units_and_orders_of_axes_fit_the_store() {
     ]);
     let before = bench.result("@a.zv", &[]);
     assert!(before.contains("2000"), "{before}");
-    bench.says(&["query", "@a.zv", "-o", "@b.swc"]);
-    let found = bench.json(&["edit", "@a.zv", "--from", "@b.swc"]);
-    let notes = found["notes"].to_string();
+    let same = |file: &str, expected: &str| {
+        bench.says(&["query", "@a.zv", "-o", "@c.swc"]);
+        assert_eq!(fs::read_to_string(bench.path("c.swc")).unwrap(), expected);
+        let found = bench.json(&["edit", "@a.zv", "--from", file]);
+        // Skeletons have the names of their files.
+        let name = file.trim_start_matches('@').trim_end_matches(".swc");
+        let after = bench.result("@a.zv", &[]);
+        assert_eq!(after.replace(&format!("0,{name}"), "0,a"), before);
+        found["notes"].to_string()
+    };
+    // A file is in the unit that it states, or else in that of the store.
+    let samples = "1 1 1000 0 0 500 -1\n2 3 2000 0 0 250 1\n";
+    let stated = format!("# Meta: {{\"units\": \"nanometer\"}}\n{samples}");
+    assert_eq!(same("@a.swc", &stated), "[]");
+    bench.says(&["query", "@a.zv", "-o", "@b.swc", "--unit", "micrometer"]);
+    let notes = same("@b.swc", &stated);
     assert!(
         notes.contains("x converted from micrometer to nanometer"),
         "{notes}"
     );
-    // Skeletons have the names of their files.
-    let after = bench.result("@a.zv", &[]);
-    assert_eq!(after.replace("0,b", "0,a"), before);
+    let lacking = "1 1 1 0 0 0.5 -1\n2 3 2 0 0 0.25 1\n";
+    bench.file("d.swc", lacking);
+    let edit = ["edit", "@a.zv", "--from", "@d.swc", "--unit"];
+    bench.says(&[&edit[..], &["micrometer"]].concat());
+    assert_eq!(bench.result("@a.zv", &[]).replace("0,d", "0,a"), before);
+    // Files that contradict the store or the command are refused.
+    bench.file(
+        "e.swc",
+        &format!("# Meta: {{\"units\": \"8 nanometer\"}}\n{lacking}"),
+    );
+    for (line, fault) in [
+        (
+            &["append", "@a.zv", "--from", "@e.swc"][..],
+            "x is in 8 nanometer in the file and in nanometer",
+        ),
+        (
+            &["append", "@a.zv", "--from", "@b.swc", "--unit", "nanometer"],
+            "x is in micrometer in the file, not in nanometer",
+        ),
+        (
+            &["append", "@a.zv", "--from", "@d.swc", "--unit", "foot"],
+            "x is in foot in the file and in nanometer",
+        ),
+        (
+            &["create", "@c.zv", "--from", "@e.swc", "--axes", axes],
+            "x is in 8 nanometer in the file, not in nanometer",
+        ),
+        (
+            &["create", "@c.zv", "--from", "@b.swc", "--unit", "nanometer"],
+            "x is in micrometer in the file, not in nanometer",
+        ),
+        (
+            &["query", "@a.zv", "-o", "@c.gii", "--unit", "nanometer"],
+            "gii files hold millimetres, not nanometer",
+        ),
+    ] {
+        let said = bench.refused(line);
+        assert!(said.contains(fault), "{said}");
+    }
+    bench.says(&["create", "@c.zv", "--from", "@e.swc"]);
+    bench.says(&[
+        "create",
+        "@d.zv",
+        "--from",
+        "@d.swc",
+        "--unit",
+        "micrometer",
+    ]);
+    let unit = |store: &str| bench.json(&["info", store])["axis_details"][0]["unit"].clone();
+    assert_eq!(
+        (unit("@c.zv"), unit("@d.zv")),
+        (json!(null), json!("micrometer"))
+    );
+    bench.says(&["query", "@d.zv", "-o", "@d.csv", "--unit", "nanometer"]);
+    let rows = fs::read_to_string(bench.path("d.csv")).unwrap();
+    assert!(rows.contains("\n1000,0,0,"), "{rows}");
+}
 
+#[test]
+fn files_in_other_orders_of_axes_fit_the_store() {
+    let bench = Bench::new();
     bench.file("b.csv", "z,y,x,object_id,part\n3,2,1,0,0\n6,5,4,0,0\n");
     let axes = "z:millimeter,y:millimeter,x:millimeter";
     let line = [
@@ -776,6 +848,89 @@ fn edits_keep_attributes_named_c() {
     let found = bench.result("@g.zv", &[]);
     assert!(found.contains("link.c\n0,1,6\n"), "{found}");
     bench.says(&["validate", "@g.zv"]);
+}
+
+#[test]
+fn attributes_are_removed_from_every_level() {
+    let bench = streamlines();
+    bench.says(&["pyramid", "@a.zv", "--levels", "1"]);
+    let drop = |names: &str| bench.says(&["edit", "@a.zv", "--drop-attribute", names]);
+    let refused = |names: &str| bench.refused(&["edit", "@a.zv", "--drop-attribute", names]);
+    let said = refused("fb");
+    assert!(
+        said.contains("there is no attribute fb") && said.contains("fa"),
+        "{said}"
+    );
+    assert!(refused("object.fa").contains("there is no attribute object.fa"));
+    bench.file("b.csv", "object_id,fa\n5,1\n8,2\n");
+    bench.says(&["edit", "@a.zv", "--attributes", "@b.csv"]);
+    let said = refused("fa");
+    assert!(
+        said.contains("several scopes have an attribute of this name"),
+        "{said}"
+    );
+    drop("object.fa");
+    drop("vertex.fa,length");
+    let info = bench.json(&["info", "@a.zv"]);
+    assert_eq!(info["written_by"]["transaction"], 4);
+    let header = bench.result("@a.zv", &[]);
+    assert!(header.starts_with("x,y,z,part,object_id\n"), "{header}");
+    for level in ["0", "1"] {
+        bench.says(&["query", "@a.zv", "--level", level, "-o", "@c.csv"]);
+        let rows = fs::read_to_string(bench.path("c.csv")).unwrap();
+        assert!(rows.starts_with("x,y,z,part,object_id\n"), "{rows}");
+    }
+    for folder in ["vertex_attributes/fa", "object_attributes/length"] {
+        for level in ["0", "1"] {
+            assert!(
+                !bench
+                    .path(&format!("a.zv/{level}/{folder}"))
+                    .join("zarr.json")
+                    .exists()
+            );
+        }
+    }
+    bench.says(&["validate", "@a.zv"]);
+}
+
+/// Whole objects near a position needed two queries, and a picture of them a store of its own.
+#[test]
+fn parts_of_a_store_are_selected_whole_and_drawn() {
+    let bench = streamlines();
+    let near = ["query", "@a.zv", "--nearest", "3,3,3", "--whole"];
+    let found = bench.json(&near);
+    assert_eq!(
+        (&found["objects"], &found["vertices"]),
+        (&json!(1), &json!(2))
+    );
+    assert_eq!(found["notes"], json!(["object 8 at a distance of 0"]));
+    let found = bench.json(&[&near[..], &["--k", "2"]].concat());
+    assert_eq!(
+        (&found["objects"], &found["vertices"]),
+        (&json!(2), &json!(5))
+    );
+    let found = bench.json(&[&near[..], &["--k", "9", "--where", "fa < 1"]].concat());
+    assert_eq!(
+        (&found["objects"], &found["vertices"]),
+        (&json!(1), &json!(3))
+    );
+    let said = bench.refused(&["query", "@a.zv", "--whole"]);
+    assert!(said.contains("--nearest"), "{said}");
+    for (selection, vertices) in [
+        (&[][..], 5),
+        (&["--where", "fa < 2"], 3),
+        (&["--object", "8"], 2),
+        (&["--group", "1"], 2),
+        (&["--nearest", "3,3,3", "--whole"], 2),
+        (&["--sphere", "12,1,1,1"], 3),
+        (&["--bbox", "10,0,0,14,2,2", "--mode", "touch"], 3),
+    ] {
+        let draw = ["render", "@a.zv", "-o", "@a.png", "--size", "200x150"];
+        let drawn = bench.json(&[&draw[..], selection].concat());
+        assert_eq!(drawn["vertices"], vertices, "{selection:?}");
+    }
+    let said = bench.refused(&["render", "@a.zv", "-o", "@a.png", "--where", "fb < 2"]);
+    assert!(said.contains("fa"), "{said}");
 }
 
 /// Regression test: the file named members that the selection lacks, and could not be read.

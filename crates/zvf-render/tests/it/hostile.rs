@@ -63,7 +63,8 @@ async fn additional_geometries_are_drawn_inside_a_box() {
     let mut options = small();
     options.geometry = Some("graph".to_owned());
     assert_eq!(drawn(&store, &options).await.unwrap().vertices, 3);
-    options.bbox = Some(zvf::Bbox::parse("-1,-1,-1,5,10,1").unwrap());
+    let bbox = zvf::Bbox::parse("-1,-1,-1,5,10,1").unwrap();
+    options.selection = zvf::Query::new().region(bbox).mode(zvf::Mode::Clip);
     let rendered = drawn(&store, &options).await.unwrap();
     assert_eq!(rendered.vertices, 2);
     assert_eq!(rendered.levels, [LevelId::FULL]);

@@ -50,6 +50,24 @@ fn colored(by: &str) -> RenderOptions {
     options
 }
 
+/// Points of LAS files were beige, although they have colours.
+#[tokio::test]
+async fn colours_of_16_bits_are_the_default() {
+    let drawn_with = async |rgb: [u16; 6]| {
+        let positions = zvf::NumericColumn::float32(3, [0.0, 0.0, 0.0, 1.0, 2.0, 0.0]);
+        let mut values = zvf::NumericColumn::new(zvf::numeric::Kind::UInt16, 3);
+        values.bytes = rgb.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let geometry =
+            zvf::Geometry::builder(positions).vertex(vec![zvf::Column::new("rgb", values)]);
+        let store = stores::made(zvf::GeometryKind::Points, geometry).await;
+        drawn(&store, &small()).await.unwrap().colors
+    };
+    let colors = drawn_with([65_535, 0, 0, 0, 40_000, 0]).await;
+    assert_eq!(colors, "rgb, 0 to 65535 (the range of uint16)");
+    // A scanner without a camera.
+    assert!(drawn_with([0; 6]).await.starts_with("one colour"));
+}
+
 #[tokio::test]
 async fn points_in_words_and_numbers() {
     let store = stores::points().await;
@@ -299,7 +317,8 @@ async fn streamed_data_gives_the_same_picture() {
 async fn a_box_clips_paths() {
     let store = stores::paths().await;
     let mut options = colored("fa");
-    options.bbox = Some(zvf::Bbox::parse("-10,-50,0,10,50,50").unwrap());
+    let bbox = zvf::Bbox::parse("-10,-50,0,10,50,50").unwrap();
+    options.selection = zvf::Query::new().region(bbox).mode(zvf::Mode::Clip);
     let rendered = drawn(&store, &options).await.unwrap();
     assert!(
         (50..900).contains(&rendered.vertices),

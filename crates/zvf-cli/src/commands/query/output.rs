@@ -1,7 +1,7 @@
 //! The result of a query as text and as JSON.
 
 use serde_json::{Map, Value, json};
-use zvf::{LevelId, LevelUse, Links, QueryResult, Skipped};
+use zvf::{LevelId, LevelUse, Links, NearestObject, QueryResult, Skipped};
 use zvf_files::WrittenFiles;
 
 use crate::display::{count_noun, group_digits, len_u64};
@@ -97,6 +97,14 @@ impl QueryOutput {
             [] => self.counts.level.map(LevelId::new).into_iter().collect(),
             levels => levels.iter().map(|level| level.level).collect(),
         }
+    }
+
+    /// Lists the distances of objects that were searched by their position.
+    pub(super) fn nearest_objects(&mut self, objects: &[NearestObject]) {
+        let line = |object: &NearestObject| {
+            format!("object {} at a distance of {}", object.id, object.distance)
+        };
+        self.notes.extend(objects.iter().map(line));
     }
 
     /// Says what to do about a result with more vertices than `--vertices` allows. The levels that
