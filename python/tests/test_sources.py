@@ -168,3 +168,82 @@ def test_an_affine_in_the_wrong_direction_is_named() -> None:
     with pytest.raises(zvf.InputError, match="no vertex is inside the volume"):
         store.sample(volume, into="t2", affine=away)
     assert [one.name for one in store.attributes()].count("t2") == 0
+
+
+def test_units_are_one_decision() -> None:
+    millimeters = SimpleNamespace(
+        streamlines=[POSITIONS[:4], POSITIONS[4:]], data_per_streamline={}, affine_to_rasmm=np.eye(4)
+    )
+    zvf.create("u.zv", kind="streamlines", positions=[POSITIONS[:3]], axes=AXES, bounds=((0, 0, 0), (9e3,) * 3))
+    store = zvf.open("u.zv")
+    changed = store.append(source=millimeters)
+    assert changed.notes[0] == "x converted from millimeter to micrometer"
+    assert store.query(objects=changed.objects).positions[1].tolist() == [1000, 0, 0]
+    found = store.query(objects=[0])
+    assert store.append(source=found, ids="new").notes == []
+    with pytest.raises(ValueError, match="x is in micrometer in the file, not in nanometer"):
+        store.append(source=found, ids="new", unit="nanometer")
+    store.save("u.npz", unit="nanometer", objects=[0])
+    with pytest.raises(ValueError, match="x is in nanometer in the file, not in micrometer"):
+        zvf.create("v.zv", kind="streamlines", source="u.npz", axes=AXES)
+    zvf.create("v.zv", kind="streamlines", source="u.npz")
+    assert zvf.open("v.zv").units == ["nanometer"] * 3
+    with pytest.raises(ValueError, match="did you mean micrometer"):
+        zvf.create("w.zv", kind="points", positions=POSITIONS, axes=["x", ("y", "micrometr"), "z"])
+    with pytest.raises(zvf.InputError, match="files hold millimetres"):
+        store.save("u.trk", unit="nanometer")
+    other = made("streamlines").query()
+    zvf.create("w.zv", kind="streamlines", source=found, crs={"name": "scanner"})
+    with pytest.raises(ValueError, match="assume_crs=True"):
+        zvf.open("w.zv").append(source=other, ids="new")
+
+
+def test_parts_are_drawn_and_selected_whole() -> None:
+    store = made("streamlines")
+    whole = store.query(nearest=(6, 6, 6), whole=True)
+    assert whole.objects.tolist() == [7] and len(whole) == 3
+    assert store.nearest((6, 6, 6), 2, whole=True).objects.tolist() == [7, 4]
+    for part in ({"where": "fa > 2"}, {"groups": "left"}, {"objects": [7]}, {"sphere": ((0, 0, 0), 2)}):
+        assert store.render(size=(80, 64), flip_y=True, **part).vertices == 3
+    assert len(store.drop_attributes("side", "vertex.fa").__dict__) > 0
+    assert store.attributes() == [] or {one.name for one in store.attributes()} == {"weight", "name"}
+    with pytest.raises(zvf.Error, match="there is no attribute fa"):
+        store.drop_attributes("fa")
+
+
+def test_python_explains_itself() -> None:
+    found = made("points").query()
+    html = found._repr_html_()
+    assert "<th>vertex.fa</th>" in html and "and 1 more rows" in html
+    with pytest.raises(TypeError, match="to_pandas"):
+        iter(found)
+    sparse = SimpleNamespace(toarray=None, tocsr=None)
+    with pytest.raises(TypeError, match="toarray"):
+        zvf.create("b.zv", kind="points", positions=POSITIONS, vertex={"X": sparse})
+    lazy = SimpleNamespace(collect=None, collect_schema=None)
+    with pytest.raises(TypeError, match="collect"):
+        zvf.create("b.zv", kind="points", source=lazy)
+    Path("n.csv").write_text("a,b\n1,2\n3,4\n")
+    Path("m.csv").write_text("a,b,q\n1,2,\n3,4,5\n")
+    with pytest.raises(zvf.Error) as raised:
+        zvf.create("b.zv", kind="points", source="n.csv")
+    assert "for example axes a,b" in str(raised.value) and "--" not in str(raised.value)
+    with pytest.raises(zvf.Error, match="missing='nan'"):
+        zvf.create("b.zv", kind="points", source="m.csv", axes=["a", "b"])
+    zvf.create("b.zv", kind="points", source="m.csv", axes=["a", "b"], missing="nan", rename={"q": "size"})
+    assert np.isnan(zvf.open("b.zv").query().vertex["size"]).sum() == 1
+    trx = SimpleNamespace(
+        streamlines=[POSITIONS[:4], POSITIONS[4:]], data_per_vertex={}, data_per_streamline={},
+        groups={"left": np.array([1], np.uint32)},
+    )  # fmt: skip
+    zvf.create("c.zv", source=trx)
+    assert zvf.open("c.zv").query(groups="left").objects.tolist() == [1]
+
+
+def test_tables_are_read_within_the_memory() -> None:
+    rows = "\n".join(f"{at % 97},{at % 89},{at}" for at in range(20_000))
+    Path("t.csv").write_text(f"x,y,q\n{rows}\n")
+    zvf.create("t.zv", kind="points", source="t.csv", memory=1 << 20, unit="micrometer")
+    store = zvf.open("t.zv")
+    assert store.units == ["micrometer"] * 2
+    assert np.sort(store.query().vertex["q"]).tolist() == list(range(20_000))

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from . import _zvf
 from ._geometry import geometry
 from ._options import CreateOptions, listed, plain
 from ._progress import Progress, shown
 from ._result import Result
-from ._sources import MILLIMETERS, arrays_of_source, is_tractogram, with_joined_paths
+from ._sources import (
+    MILLIMETERS,
+    arrays_of_source,
+    crs_of,
+    is_tractogram,
+    with_joined_paths,
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ def create(
     groups: Mapping[Any, Any] | None = None,
     group: Any = None,
     companions: Sequence[str | os.PathLike[str]] = (),
+    rename: Mapping[str, str] | None = None,
+    missing: Literal["refuse", "nan"] = "refuse",
     progress: Progress = None,
     **options: Unpack[CreateOptions],
 ) -> CreateReport:
@@ -92,6 +100,9 @@ def create(
         groups: Object ids by group number, or by name; names become the attribute `name`.
         group: Attributes of groups, one row for each group.
         companions: Files that belong to `source`, such as the .tsf files of a .tck file.
+        rename: New names of attributes of a file.
+        missing: Treatment of missing numbers of a file: `refuse` it, or store `nan`, which turns
+            integers into floats.
         progress: A function of the cells written and of all cells, or `True` for a bar.
         **options: `CreateOptions` lists the design of the store.
 
@@ -120,17 +131,20 @@ def create(
             if arrays:
                 raise TypeError(f"source is a file; leave out {', '.join(arrays)}")
             keywords["companions"] = [os.fspath(path) for path in companions]
+            keywords |= {"rename": dict(rename or {}), "missing": missing}
             file = os.fspath(source)
             return CreateReport(**_zvf.create_from_file(os.fspath(store), file, keywords))
-        if companions:
-            raise TypeError("companions belong to a source that is a file")
+        if companions or rename or missing != "refuse":
+            raise TypeError("companions, rename and missing belong to a source that is a file")
         origin = None
         if source is not None:
-            axes = [name for name, _ in options.get("axes", ())]
+            axes = [axis if isinstance(axis, str) else axis[0] for axis in options.get("axes") or ()]
             arrays, origin = arrays_of_source(source, arrays, axes, kind)
             if is_tractogram(source):
                 keywords.setdefault("axes", MILLIMETERS)
                 keywords["kind"] = kind or "streamlines"
+            if (crs := crs_of(source)) is not None:
+                keywords.setdefault("crs", crs)
         made = geometry(with_joined_paths(arrays))
         report = CreateReport(**_zvf.create(os.fspath(store), made, keywords, origin))
         if isinstance(source, Result) and origin is None:

@@ -55,7 +55,7 @@ from ._reports import (
     SavedFiles,
 )
 from ._result import Batches, Result
-from ._sources import arrays_of_source, with_joined_paths
+from ._sources import arrays_of_source, is_tractogram, with_joined_paths
 
 
 class Dataset:
@@ -252,7 +252,13 @@ class Dataset:
 
     @listed(QueryOptions)
     def save(
-        self, file: str | os.PathLike[str], /, *, strict: bool = False, **options: Unpack[QueryOptions]
+        self,
+        file: str | os.PathLike[str],
+        /,
+        *,
+        strict: bool = False,
+        unit: str | None = None,
+        **options: Unpack[QueryOptions],
     ) -> SavedFiles:
         """Run a query and write its whole result to a file.
 
@@ -264,13 +270,16 @@ class Dataset:
         Args:
             file: The file, which is replaced if it exists.
             strict: Fail, and write nothing, if the format cannot hold the whole result.
+            unit: Unit in which coordinates are written, such as micrometer; that of the format, or
+                else of the store, unless given.
             **options: The query; `QueryOptions` lists the arguments.
 
         >>> saved = zvf.open("tracts.zv").save("near.csv", bbox=((0, 0, 0), (2, 2, 2)))
         >>> saved.files
         ['near.csv', 'near.objects.csv', 'near.groups.csv', 'near.metadata.json']
         """
-        found = _zvf.save_result(self._raw, os.fspath(file), strict, self._query(options))
+        query = self._query(options)
+        found = _zvf.save_result(self._raw, os.fspath(file), strict, query, unit)
         notes = [f"skipped {part['key']}: {part['reason']}" for part in found["missing"]]
         return SavedFiles(
             found["files"], found["vertices"], found["left_out"], found["notes"] + notes
@@ -337,12 +346,14 @@ class Dataset:
     ) -> Result:
         """Return the `k` vertices, paths or links nearest to a position, with their `distances`.
 
+        With `whole=True`, return the `k` objects nearest to it, whole and without distances.
+
         >>> zvf.open("tracts.zv").nearest((9, 9, 9)).objects
         array([8])
         """
         if "nearest" in options or (k is not None and "k" in options):
             raise TypeError("nearest takes one position and one k")
-        given = {"k": 1 if k is None else k, **self._query(options), "nearest": position}
+        given = self._query({"k": 1 if k is None else k, **options, "nearest": position})
         return Result(self._raw.query(given), self._raw, given)
 
     @listed(QueryOptions)
@@ -381,6 +392,8 @@ class Dataset:
         *,
         source: Any = None,
         ids: Literal["keep", "new"] | None = None,
+        unit: str | None = None,
+        assume_crs: bool = False,
         out_of_bounds: Literal["raise", "ignore", "expand"] = "raise",
         progress: Progress = None,
         **arrays: Unpack[GeometryArrays],
@@ -394,6 +407,9 @@ class Dataset:
         Args:
             source: A result of a query, also of another store, a table, or a tractogram of nibabel
                 or dipy, as for `zvf.create`.
+            unit: Unit of the coordinates; that of a result or a tractogram, or else of the store,
+                unless given.
+            assume_crs: Add coordinates of another reference system as they are.
             ids: `keep` the ids of objects, or give all of them `new` ones, the next that are free.
             out_of_bounds: Treatment of vertices outside the bounds of the store.
             progress: A function of the work done and all work known so far, or `True` for a bar.
@@ -411,9 +427,14 @@ class Dataset:
         if source is not None:
             kind = self.kinds[0] if self.kinds else None
             made, origin = arrays_of_source(source, made, self.axes, kind)
+            if is_tractogram(source):
+                unit = unit or "millimeter"
         given = self._geometry(with_joined_paths(made))
         with shown(progress, f"appending to {self._address}") as callback:
-            options = {"out_of_bounds": out_of_bounds, "ids": ids, "progress": callback}
+            options = {
+                "out_of_bounds": out_of_bounds, "ids": ids, "unit": unit,
+                "assume_crs": assume_crs, "progress": callback,
+            }  # fmt: skip
             return self._changed(_zvf.append(self._raw, given, options, origin))
 
     @listed(GeometryArrays)
@@ -610,6 +631,29 @@ class Dataset:
         self.reload()
         return AttributeReport(**raw)
 
+    def drop_attributes(self, *names: str) -> AttributeReport:
+        """Remove attributes from all levels, in one transaction, such as "fa" or "object.length".
+
+        >>> tracts = zvf.open("tracts.zv")
+        >>> tracts.drop_attributes("length").transaction
+        1
+        >>> [one.name for one in tracts.attributes()]
+        ['fa']
+
+        Raises:
+            ConflictError: Others changed the store meanwhile.
+        """
+        if not names:
+            raise TypeError("give the names of attributes")
+        parts = [(name.partition("."), name) for name in names]
+        given = [
+            (scope, rest) if dot and rest and scope in FAMILIES else (None, name)
+            for (scope, dot, rest), name in parts
+        ]
+        raw = _zvf.drop_attributes(self._raw, given)
+        self.reload()
+        return AttributeReport(**raw)
+
     def compact(self, *, progress: Progress = None) -> ChangeReport:
         """Remove what deleted objects left, merge fragmented links, and sort objects. A store that
         is compact already is not changed.
@@ -687,7 +731,10 @@ class Dataset:
     def render(
         self, *, progress: Progress = None, **options: Unpack[RenderOptions]
     ) -> Picture:
-        """Draw the store. `RenderOptions` lists the arguments. Notebooks show the picture.
+        """Draw the store, or what `where`, `groups`, `bbox` and other arguments of queries select.
+
+        `RenderOptions` lists the arguments. A box clips unless `mode` is given. Notebooks show the
+        picture.
 
         >>> picture = zvf.open("tracts.zv").render(size=(320, 240), color="fa")
         >>> picture.save("tracts.png")
@@ -695,20 +742,28 @@ class Dataset:
         (240, 320, 3)
         """
         with shown(progress, f"drawing {self._address}") as callback:
-            return Picture(_zvf.draw(self._raw, {**options, "progress": callback}))
+            query = {**self._query(options), "selected": _described(options)}
+            return Picture(_zvf.draw(self._raw, {**query, "progress": callback}))
 
     def _query(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a query, with the numbers of the groups that it names."""
+        """Return the arguments of a query, with the numbers of the groups that it names, and the ids of
+        objects near a position that are selected whole."""
         query = dict(options)
         groups = query.get("groups")
         if isinstance(groups, str):
             groups = [groups]
-        if groups is None or isinstance(groups, int | np.ndarray):
-            return query
-        names = [name for name in groups if isinstance(name, str)]
-        if names:
-            numbers = [number for number in groups if not isinstance(number, str)]
-            query["groups"] = numbers + self._raw.group_numbers(names)
+        if groups is not None and not isinstance(groups, int | np.ndarray):
+            names = [name for name in groups if isinstance(name, str)]
+            if names:
+                numbers = [number for number in groups if not isinstance(number, str)]
+                query["groups"] = numbers + self._raw.group_numbers(names)
+        if query.pop("whole", None):
+            if query.get("nearest") is None:
+                raise ValueError("whole needs nearest, a position")
+            search = {name: query.get(name) for name in SEARCH}
+            query = {name: value for name, value in query.items() if name not in SEARCH}
+            levels = {name: query[name] for name in ("level", "geometry") if name in query}
+            query["objects"], _ = self._raw.nearest_objects({**search, **levels})
         return query
 
     def _geometry(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -768,12 +823,31 @@ class Dataset:
         return f'<img alt="the store" src="data:image/png;base64,{data}">'
 
 
+FAMILIES = ("vertex", "fragment", "link", "object", "group")
+
 RETRIES = 16
 """Maximum number of retries of a deletion after changes by others."""
 
 BATCH_SIZES = ("batch_rows", "batch_bytes")
 
+SEARCH = ("nearest", "k", "bbox", "sphere", "mode", "clip", "objects", "groups", "chunks", "where")
+"""Arguments that restrict a search for objects near a position, but not the objects it finds."""
+
 SELECTIONS = ("objects", "groups", "where", "bbox", "sphere", "nearest", "chunks")
+
+
+def _described(options: Mapping[str, Any]) -> str:
+    """Describe what is selected beside a region, below the title of a picture."""
+    parts = []
+    for what in ("object", "group"):
+        given = options.get(f"{what}s")
+        if given is not None:
+            names = [given] if isinstance(given, int | str) else list(given)
+            listed = f"{what} {', '.join(map(str, names))}"
+            parts.append(listed if len(names) <= 5 else f"{len(names):,} {what}s")
+    if (where := options.get("where")) is not None:
+        parts.append(where)
+    return ", ".join(parts)
 
 
 def _check_selection(options: Mapping[str, Any]) -> None:

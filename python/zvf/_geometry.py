@@ -196,6 +196,8 @@ def array_of(name: str, values: Any) -> NDArray[Any]:
         if values.dtype.kind != "f":
             raise _missing(name, values.dtype)
         return values.filled(np.nan)
+    if hasattr(values, "toarray") and hasattr(values, "tocsr"):
+        raise TypeError(f"{name} is a sparse matrix of scipy; pass its toarray()")
     if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
         values = _of_pandas(name, values)
     try:

@@ -48,9 +48,8 @@ class OpenOptions(TypedDict, total=False):
     """Options of the client of the bucket, by name."""
 
 
-class QueryOptions(TypedDict, total=False):
-    """Selection and contents of the result of a query. The result contains what all selections
-    select, except that `groups` adds to `objects`."""
+class Selecting(TypedDict, total=False):
+    """Selection of a part of a store."""
 
     bbox: Bounds
     """Select by a box. Bounds may be infinite."""
@@ -60,6 +59,9 @@ class QueryOptions(TypedDict, total=False):
     """Select the vertices, paths or links nearest to a position."""
     k: int
     """Number of nearest vertices, paths or links."""
+    whole: bool
+    """Select the `k` objects nearest to the position, whole. They are returned in ascending order of
+    distance."""
     mode: Literal["touch", "within", "clip"]
     """Treatment of geometry that crosses the border of the region: return it whole, drop it, or
     cut it."""
@@ -73,6 +75,12 @@ class QueryOptions(TypedDict, total=False):
     """Select by chunk."""
     where: str
     """Filter by attributes, such as "vertex.radius > 2 and kind = 'axon'"."""
+
+
+class QueryOptions(Selecting, total=False):
+    """Selection and contents of the result of a query. The result contains what all selections
+    select, except that `groups` adds to `objects`."""
+
     chunked_by: object
     """Value of the attribute by which the level is chunked."""
     select: Sequence[str]
@@ -212,13 +220,15 @@ class SampleOptions(TypedDict, total=False):
     """Maximum memory for voxels in bytes."""
 
 
-class RenderOptions(TypedDict, total=False):
-    """Picture of a store."""
+class RenderOptions(Selecting, total=False):
+    """Picture of a store, or of a part of it."""
 
     size: tuple[int, int]
     """Width and height in pixels; 1200 and 900 unless given."""
     view: str
     """axial, coronal, sagittal, iso, or azimuth and elevation in degrees, as "35,24"."""
+    flip_y: bool
+    """Draw the second axis downwards, as rows of images are."""
     perspective: bool
     """Draw in perspective."""
     color: str
@@ -233,8 +243,6 @@ class RenderOptions(TypedDict, total=False):
     """Level to draw; chosen by the number of vertices unless given."""
     budget: int
     """Draw at most this many vertices, as fine as possible."""
-    bbox: Bounds
-    """Draw only the contents of a box."""
     geometry: str
     """Additional geometry of a composite store."""
     stroke: float
@@ -300,8 +308,10 @@ class CreateOptions(TypedDict, total=False):
     """Bounds of the store; those of the vertices unless given."""
     out_of_bounds: Literal["raise", "ignore", "expand"]
     """Treatment of vertices outside the bounds."""
-    axes: Sequence[tuple[str, str | None]]
-    """Name and unit of each axis."""
+    axes: Sequence[str | tuple[str, str | None] | tuple[str, str | None, str]]
+    """Name of each axis, alone or with its unit, and the type space, time or channel."""
+    unit: str
+    """Unit of the coordinates of a source that does not state it."""
     crs: object
     """Coordinate reference system, as JSON."""
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ class ChangeReport:
     """Number of links removed because one of their ends was removed."""
     bytes: int
     """Number of bytes written."""
+    notes: list[str] = field(default_factory=list)
+    """Differences between the geometry that was given and the one that was added."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, cast
+from html import escape
+from importlib import import_module
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,6 +163,12 @@ class Result:
         """Return the number of vertices."""
         return len(self.positions)
 
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "a result is no sequence of rows; use result.to_pandas(), polars.DataFrame(result) or "
+            "pyarrow.table(result), or its columns, such as result.positions"
+        )
+
     def __bool__(self) -> bool:
         """Return whether there are vertices."""
         return len(self.positions) > 0
@@ -261,6 +269,33 @@ class Result:
                 raise TypeError("the result has no links")
             return Table([column("links", self.links), *self.link._columns("link")], metadata)
         raise ValueError(f"there is no table {name!r}; use vertices, objects or links")
+
+    def to_pandas(self, name: Literal["vertices", "objects", "links"] = "vertices") -> Any:
+        """Return a table of pandas, whose columns are those of `table`. Requires pyarrow.
+
+        >>> zvf.open("tracts.zv").query().to_pandas("objects")["object_id"].tolist()
+        [3, 8]
+        """
+        pyarrow: Any = import_module("pyarrow")
+        return pyarrow.table(self.table(name)).to_pandas()
+
+    def _repr_html_(self) -> str:
+        shown = min(len(self), 5)
+        columns: list[tuple[str, list[Any]]] = [
+            (name, self.positions[:shown, at].tolist()) for at, name in enumerate(self.axes)
+        ]
+        if self.object_ids is not None:
+            columns.append(("object_id", self.object_ids[:shown].tolist()))
+        for name, values in self.vertex.items():
+            columns.append((f"vertex.{name}", values[:shown].tolist()))
+        heads = "".join(f"<th>{escape(name)}</th>" for name, _ in columns)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(str(values[row]))}</td>' for _, values in columns)}</tr>"
+            for row in range(shown)
+        )
+        more = f"<p>and {len(self) - shown:,} more rows</p>" if len(self) > shown else ""
+        table = f"<caption>{escape(repr(self))}</caption><tr>{heads}</tr>{rows}"
+        return f"<div><table>{table}</table>{more}</div>"
 
     def _vertices(self) -> list[RawColumn]:
         axes = np.ascontiguousarray(self.positions.T)

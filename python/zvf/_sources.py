@@ -27,14 +27,19 @@ def arrays_of_source(
         if given:
             raise TypeError(f"source is a result; leave out {', '.join(given)}")
         return {**source.arrays()}, source._origin
+    if hasattr(source, "collect") and hasattr(source, "collect_schema"):
+        raise TypeError("source is a LazyFrame of polars; pass source.collect()")
     if is_tractogram(source):
         arrays = _tractogram(source)
+    elif is_geographic(source):
+        arrays = _geographic(source, axes)
     elif is_table(source):
         arrays = arrays_of(source, axes, kind in PATHS)
     else:
         raise TypeError(
             f"source is a {type(source).__name__}; use the path of a file, a result, a table of "
-            "pandas, polars or pyarrow, or a tractogram of nibabel or dipy"
+            "pandas, polars or pyarrow, a tractogram of nibabel, dipy or trx, or a GeoDataFrame of "
+            "points"
         )
     if both := [name for name in given if name in arrays]:
         raise TypeError(f"{', '.join(both)} are in the source as well")
@@ -57,11 +62,50 @@ def _tractogram(source: Any) -> dict[str, Any]:
             "to_center(), or with to_world() of nibabel"
         )
     arrays = joined(source.streamlines)
-    vertex = getattr(source, "data_per_point", {}) or {}
-    arrays["vertex"] = {name: joined(values)["positions"] for name, values in vertex.items()}
+    # trx-python has other names for two of them.
+    vertex = getattr(source, "data_per_point", None) or getattr(source, "data_per_vertex", None)
+    arrays["vertex"] = {
+        name: joined(values)["positions"] for name, values in (vertex or {}).items()
+    }
     arrays["object"] = {
         name: np.asarray(values) for name, values in source.data_per_streamline.items()
     }
+    groups = getattr(source, "groups", None)
+    if isinstance(groups, Mapping) and groups:
+        arrays["groups"] = {
+            name: np.asarray(members).astype(np.int64) for name, members in groups.items()
+        }
+    return arrays
+
+
+def is_geographic(source: Any) -> bool:
+    """Return whether this is a table of geopandas."""
+    return hasattr(source, "geometry") and hasattr(source, "crs") and hasattr(source, "columns")
+
+
+def crs_of(source: Any) -> Any:
+    """Return the coordinate reference system of a table of geopandas, as PROJJSON."""
+    crs = source.crs if is_geographic(source) else None
+    return None if crs is None else crs.to_json_dict()
+
+
+def _geographic(source: Any, axes: Sequence[str] | None) -> dict[str, Any]:
+    geometry = source.geometry
+    kinds = sorted(set(geometry.geom_type.dropna()))
+    if kinds != ["Point"] or geometry.isna().any():
+        found = ", ".join(kinds) or "no geometry"
+        raise TypeError(
+            f"source is a GeoDataFrame of {found}; only points are taken as a table: write it with "
+            'to_parquet("a.geoparquet"), and pass the path of this file'
+        )
+    names = ["x", "y", "z"] if geometry.has_z.all() else ["x", "y"]
+    if axes and len(axes) != len(names):
+        raise ValueError(f"axes has {len(axes)} names; the points have {len(names)}")
+    columns = {name: source[name] for name in source.columns if name != geometry.name}
+    positions = np.stack([getattr(geometry, name).to_numpy() for name in names], axis=1)
+    arrays: dict[str, Any] = {"positions": positions}
+    if columns:
+        arrays["vertex"] = columns
     return arrays
 
 

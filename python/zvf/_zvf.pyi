@@ -28,6 +28,7 @@ __all__ = [
     "create",
     "create_from_file",
     "draw",
+    "drop_attributes",
     "export_precomputed",
     "main",
     "migrate",
@@ -71,6 +72,7 @@ class Dataset:
     def info(self) -> dict[str, Any]: ...
     def attributes(self, level: int) -> list[dict[str, Any]]: ...
     def group_numbers(self, names: list[str]) -> list[int]: ...
+    def nearest_objects(self, keywords: dict[str, Any]) -> tuple[list[int], list[float]]: ...
     def group_table(self, level: int) -> tuple[list[int], list[RawColumn]]: ...
     def link_info(
         self, level: int
@@ -200,7 +202,7 @@ def plan_export(
 def read_plan(address: str, keywords: dict[str, Any]) -> TaskPlan: ...
 def open_dense(path: str, dataset: str | None, memory: int | None) -> DenseArray: ...
 def save_result(
-    dataset: Dataset, file: str, strict: bool, keywords: dict[str, Any]
+    dataset: Dataset, file: str, strict: bool, keywords: dict[str, Any], unit: str | None = None
 ) -> dict[str, Any]: ...
 def export_precomputed(
     dataset: Dataset, folder: str, keywords: dict[str, Any]
@@ -240,6 +242,9 @@ def write_fragment_attributes(
     columns: dict[str, Any],
     transaction: int,
     replace: bool,
+) -> dict[str, Any]: ...
+def drop_attributes(
+    dataset: Dataset, names: list[tuple[str | None, str]]
 ) -> dict[str, Any]: ...
 def write_object_attributes(
     dataset: Dataset,

@@ -17,16 +17,19 @@ use zvf::{
     Scope, ShardingPolicy, StepLinks, VertexOwners, WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
-    FileError, FileReadOptions, GeometryInput, GeometryReadOptions, InputFile, InputFileError,
+    AttributeRename, FileDescription, FileError, FileReadOptions, GeometryInput,
+    GeometryReadOptions, InputFile, InputFileError, MissingPolicy, TableStream, check_unit,
+    settle_units,
 };
 use zvf_model::error_chain::error_chain;
 
 use crate::{
     dataset::open_options,
     engine,
-    errors::{IntoException, exception, unreadable},
+    errors::{IntoException, exception, unreadable, unusable},
     options::{Keywords, json},
     origin::{Origin, OriginArguments},
+    phrases::in_python,
     progress::ProgressCallback,
     unfinished::warn_unfinished,
 };
@@ -57,6 +60,7 @@ pub(crate) fn create<'py>(
         (None, None) => return Err(no_kind()),
     };
     let mut design = design(&mut given, kind, address)?;
+    let unit = file_unit(&mut given)?;
     let mut options = create_options(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
@@ -67,9 +71,16 @@ pub(crate) fn create<'py>(
         Some(origin) => {
             let input = origin.input(py, geometry)?;
             input.complete(&mut design);
+            let (names, own) = (input.axes.as_deref(), &input.description.axes);
+            settle_units(&mut design, names, own, None, unit.as_deref())
+                .map_err(|error| unusable(&error))?;
             (input.geometry, input.notes)
         }
-        None => (geometry, Vec::new()),
+        None => {
+            settle_units(&mut design, None, &[], None, unit.as_deref())
+                .map_err(|error| unusable(&error))?;
+            (geometry, Vec::new())
+        }
     };
     let geometry = geometry.build().map_err(raised)?;
     let work = || zvf::create(address, geometry, design, &options);
@@ -96,6 +107,8 @@ pub(crate) fn create_from_file<'py>(
     let mut reading = FileReadOptions::default();
     reading.kind = geometry_kind(&mut given)?;
     reading.with = given.get("companions")?.unwrap_or_default();
+    reading.renames = renames(&mut given)?;
+    reading.nan_for_missing = missing(&mut given)? == MissingPolicy::Nan;
     let kind = reading.kind;
     let mut options = create_options(&mut given)?;
     let whole_size = options.memory.unwrap_or(WHOLE_MEMORY) / COPIES;
@@ -106,6 +119,7 @@ pub(crate) fn create_from_file<'py>(
     let description = reader.description().clone();
     let mut design = design(&mut given, kind.unwrap_or(description.kind), address)?;
     description.complete(&mut design);
+    settle_file_units(&mut given, &mut design, &description)?;
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
@@ -159,11 +173,14 @@ fn create_from_tables<'py>(
         )));
     }
     let mut design = design(&mut given, kind, address)?;
+    let unit = file_unit(&mut given)?;
     let mut options = create_options(&mut given)?;
+    let mut reading = GeometryReadOptions::new(kind);
+    reading.renames = renames(&mut given)?;
+    reading.missing = missing(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
-    let mut reading = GeometryReadOptions::new(kind);
     let axes = design.axes.as_ref();
     reading.axes = axes.map(|axes| axes.iter().map(|axis| axis.name.clone()).collect());
     let input = InputFile::new(file).map_err(|error| {
@@ -174,6 +191,24 @@ fn create_from_tables<'py>(
         };
         exception(py, class, &text, None, None)
     })?;
+    let whole_size = options.memory.unwrap_or(WHOLE_MEMORY) / COPIES;
+    if design.profile != Profile::Padded && !options.overwrite {
+        reading.memory = options.memory;
+        let (file, read) = (input.clone(), reading.clone());
+        let open = move || TableStream::open(&file, &read, whole_size);
+        let opened = engine::run(py, engine::blocking(open))?;
+        let opened = opened.map_err(|error| error.into_exception(py))?.ok();
+        if let Some(mut stream) = opened.filter(|stream| stream.bytes() > whole_size) {
+            stream.complete(&mut design);
+            let (names, own) = (stream.axes(), &stream.description().axes);
+            settle_units(&mut design, names, own, None, unit.as_deref())
+                .map_err(|error| unusable(&error))?;
+            let notes = stream.notes().to_vec();
+            let work = || zvf::create_from_source(address, &mut stream, design, &options);
+            let written = engine::run_with_progress(py, work, &progress)?;
+            return report(py, written, notes);
+        }
+    }
     let read = move || {
         let mut geometry = zvf_files::read(&input, &reading)?;
         geometry.separate_parts()?;
@@ -184,6 +219,9 @@ fn create_from_tables<'py>(
         exception(py, "InputError", &error_chain(&error), None, None)
     })?;
     input.complete(&mut design);
+    let (names, own) = (input.axes.as_deref(), &input.description.axes);
+    settle_units(&mut design, names, own, None, unit.as_deref())
+        .map_err(|error| unusable(&error))?;
     let GeometryInput {
         geometry, notes, ..
     } = input;
@@ -193,6 +231,57 @@ fn create_from_tables<'py>(
     };
     let written = engine::run_with_progress(py, work, &progress)?;
     report(py, written, notes)
+}
+
+/// Takes the unit of the coordinates of a file.
+pub(crate) fn file_unit(given: &mut Keywords<'_>) -> PyResult<Option<String>> {
+    let unit: Option<String> = given.get("unit")?;
+    unit.map(|unit| known_unit("unit", unit)).transpose()
+}
+
+/// Takes the unit of the coordinates of a file, and completes the units of the axes.
+pub(crate) fn settle_file_units(
+    given: &mut Keywords<'_>,
+    design: &mut Design,
+    description: &FileDescription,
+) -> PyResult<()> {
+    let (unit, format) = (file_unit(given)?, description.format);
+    settle_units(
+        design,
+        None,
+        &description.axes,
+        Some(format),
+        unit.as_deref(),
+    )
+    .map_err(|error| unusable(&error))
+}
+
+/// Takes new names of attributes of a file.
+fn renames(given: &mut Keywords<'_>) -> PyResult<Vec<AttributeRename>> {
+    let names: Option<BTreeMap<String, String>> = given.get("rename")?;
+    let names = names.into_iter().flatten();
+    Ok(names
+        .map(|(old, new)| AttributeRename::new(old, new))
+        .collect())
+}
+
+/// Takes the treatment of missing numbers of a file.
+fn missing(given: &mut Keywords<'_>) -> PyResult<MissingPolicy> {
+    let policy = |word: &str| match word {
+        "refuse" => Some(MissingPolicy::Reject),
+        "nan" => Some(MissingPolicy::Nan),
+        _ => None,
+    };
+    let policy = given.word("missing", policy, "refuse or nan")?;
+    Ok(policy.unwrap_or(MissingPolicy::Reject))
+}
+
+/// Checks that a unit is known; `what` has it.
+fn known_unit(what: &str, unit: String) -> PyResult<String> {
+    match check_unit(&unit) {
+        Ok(()) => Ok(unit),
+        Err(fault) => Err(PyValueError::new_err(format!("{what}: {unit:?} {fault}"))),
+    }
 }
 
 /// Takes the options of writing.
@@ -221,6 +310,7 @@ fn report(
     found.set_item("chunk_shape", report.summary.chunk_shape)?;
     found.set_item("bytes", report.bytes)?;
     notes.extend(report.summary.why);
+    let notes: Vec<String> = notes.iter().map(|note| in_python(note)).collect();
     found.set_item("notes", notes)?;
     Ok(found)
 }
@@ -355,13 +445,9 @@ pub(crate) fn design(
         let (low, high) = bounds.split_at(bounds.len() / 2);
         design.bounds = Some((low.to_vec(), high.to_vec()));
     }
-    if let Some(axes) = given.get::<Vec<(String, Option<String>)>>("axes")? {
-        let axes = axes.into_iter().map(|(name, unit)| {
-            let mut axis = AxisSpec::new(name);
-            axis.unit = unit;
-            axis
-        });
-        design.axes = Some(axes.collect());
+    if let Some(axes) = given.take("axes") {
+        let axes = axes.try_iter()?.map(|axis| axis_of(&axis?));
+        design.axes = Some(axes.collect::<PyResult<_>>()?);
     }
     if let Some(crs) = given.take("crs") {
         design.crs = Some(json(&crs)?.into());
@@ -416,6 +502,32 @@ pub(crate) fn design(
     let owners = given.get("fragment_owners")?;
     design.fragment_owners = owners.unwrap_or(design.fragment_owners);
     Ok(design)
+}
+
+/// Returns an axis: its name, a pair of name and unit, or these and a type.
+fn axis_of(value: &Bound<'_, PyAny>) -> PyResult<AxisSpec> {
+    if let Ok(name) = value.extract::<String>() {
+        return Ok(AxisSpec::new(name));
+    }
+    let (name, unit, kind) = match value.extract::<(String, Option<String>)>() {
+        Ok((name, unit)) => (name, unit, None),
+        Err(_) => value
+            .extract::<(String, Option<String>, String)>()
+            .map(|(name, unit, kind)| (name, unit, Some(kind)))
+            .map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "axes has {value}; an axis is its name, or a pair of name and unit, such as \
+                     ('x', 'micrometer')"
+                ))
+            })?,
+    };
+    let mut axis = AxisSpec::new(name);
+    axis.unit = match unit {
+        Some(unit) => Some(known_unit(&format!("axis {}", axis.name), unit)?),
+        None => None,
+    };
+    axis.kind = kind.unwrap_or(axis.kind);
+    Ok(axis)
 }
 
 /// Takes the steps of paths that are stored as links: a word, or whether those between chunks are.

@@ -266,6 +266,20 @@ impl PyDataset {
         })
     }
 
+    /// Returns the objects nearest to the position of a query, and their distances.
+    fn nearest_objects(
+        &self,
+        py: Python<'_>,
+        keywords: &Bound<'_, PyDict>,
+    ) -> PyResult<(Vec<i64>, Vec<f64>)> {
+        let (dataset, query) = (self.current(), query::query(keywords)?);
+        let found = engine::run(py, async move { dataset.nearest_objects(&query).await })?;
+        Ok(found
+            .iter()
+            .map(|object| (object.id, object.distance))
+            .unzip())
+    }
+
     /// Returns the number of members of each group, and the attributes of groups.
     fn group_table<'py>(
         &self,

@@ -6,13 +6,14 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
     AttributeReport, AutoLevels, ChangeSummary, CrossLevel, Editor, GeometryKind, MethodKind,
-    ObjectSelection, OpenOptions, PyramidLevels, PyramidOptions, TableOptions,
+    ObjectSelection, OpenOptions, PyramidLevels, PyramidOptions, Scope, TableOptions,
     coarsen::{Aggregation, Placement},
 };
+use zvf_files::{GeometryInput, StoreDescription, match_space, other_system};
 
 use crate::{
     columns::array,
-    create::{attributes, builder, geometry, out_of_bounds, sharding},
+    create::{attributes, builder, file_unit, geometry, out_of_bounds, sharding},
     dataset::PyDataset,
     engine,
     errors::{IntoException, unusable},
@@ -41,19 +42,34 @@ pub(crate) fn append<'py>(
         _ => None,
     };
     let renumber = given.word("ids", renumber, "keep or new")?;
+    let unit = file_unit(&mut given)?;
+    let is_same_system = given.get("assume_crs")?.unwrap_or(false);
     let change = Change::new(dataset, &mut given);
     given.finish()?;
     let geometry = builder(geometry, kind_of(dataset))?;
-    let geometry = match Origin::of(origin)? {
-        Some(origin) => origin.input(py, geometry)?.geometry,
-        None => geometry,
+    let mut input = match Origin::of(origin)? {
+        Some(origin) => origin.input(py, geometry)?,
+        None => GeometryInput::new(geometry, StoreDescription::default()),
     };
-    let built = geometry.build();
+    let current = dataset.get().current();
+    let root = current.root();
+    let axes: Vec<String> = root.axes.iter().map(|axis| axis.name.clone()).collect();
+    match_space(root, &axes, None, unit.as_deref(), &mut input)
+        .map_err(|error| unusable(&error))?;
+    if let Some((of_source, of_store)) = other_system(root, &input).filter(|_| !is_same_system) {
+        return Err(PyValueError::new_err(format!(
+            "the coordinates of the source are in {of_source}, and those of the store in {of_store}; \
+             transform them first, or pass assume_crs=True if they are the same"
+        )));
+    }
+    let built = input.geometry.build();
     let geometry = built.map_err(|error| zvf::Error::from(error).into_exception(py))?;
-    change.run(py, move |editor| async move {
+    let report = change.run(py, move |editor| async move {
         let editor = editor.renumber(renumber.unwrap_or(false));
         editor.append(&geometry, bounds).await
-    })
+    })?;
+    report.set_item("notes", input.notes)?;
+    Ok(report)
 }
 
 /// Replaces objects by those of the geometry: the given ones, or those of equal ids.
@@ -192,6 +208,24 @@ pub(crate) fn write_object_attributes<'py>(
     change.run(py, move |editor| async move {
         let writing = editor.write_object_attributes(&ids, &columns, &options);
         writing.await
+    })
+}
+
+/// Removes attributes, each given by its scope, if any, and its name.
+#[pyfunction]
+pub(crate) fn drop_attributes<'py>(
+    py: Python<'py>,
+    dataset: &Bound<'py, PyDataset>,
+    names: Vec<(Option<String>, String)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let change = Change::silent(dataset);
+    let scope = |word: String| Scope::ALL.into_iter().find(|scope| scope.name() == word);
+    let names: Vec<_> = names
+        .into_iter()
+        .map(|(word, name)| (word.and_then(scope), name))
+        .collect();
+    change.run(py, move |editor| async move {
+        editor.remove_attributes(&names).await
     })
 }
 

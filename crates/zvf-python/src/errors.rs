@@ -12,6 +12,8 @@ use zvf_query::QueryError;
 use zvf_render::RenderError;
 use zvf_store::{CreateError, ListError};
 
+use crate::phrases::in_python;
+
 /// An error that Python code sees as an exception.
 pub(crate) trait IntoException {
     /// Returns the exception.
@@ -77,7 +79,7 @@ pub(crate) fn unreadable(py: Python<'_>, error: Box<dyn std::error::Error + Send
 
 /// Returns an exception for an argument that cannot be used.
 pub(crate) fn unusable(error: &dyn std::error::Error) -> PyErr {
-    PyValueError::new_err(error_chain(error))
+    PyValueError::new_err(in_python(&error_chain(error)))
 }
 
 /// Returns the name of the class in `zvf._errors`.
@@ -145,7 +147,7 @@ pub(crate) fn exception(
         let class = py
             .import("zvf._errors")?
             .getattr(PyString::intern(py, class))?;
-        let exception = class.call1((message,))?;
+        let exception = class.call1((in_python(message),))?;
         if let Some(key) = key {
             exception.setattr("key", key)?;
         }

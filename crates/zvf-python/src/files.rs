@@ -8,7 +8,7 @@ use zvf_cli::{
     CommandFailure, StopFlag,
     commands::query::{SaveError, save},
 };
-use zvf_files::{Cancellation, FileError, FileFault, OutputFile, OutputFileError};
+use zvf_files::{Cancellation, FileError, FileFault, LengthUnit, OutputFile, OutputFileError};
 use zvf_model::error_chain::error_chain;
 use zvf_serve::{
     ExportError, ExportOptions, ExportReport, ExportTarget, LayerError, LayerKind, MeshFormat,
@@ -80,20 +80,28 @@ impl Drop for CancelOnDrop {
 
 /// Runs a query and writes its result to a file.
 #[pyfunction]
+#[pyo3(signature = (dataset, file, strict, keywords, unit=None))]
 pub(crate) fn save_result<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
     file: PathBuf,
     strict: bool,
     keywords: &Bound<'py, PyDict>,
+    unit: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let wrong = |unit| format!("unit is {unit:?}; use a metric unit of length, such as nanometer");
+    let found =
+        unit.map(|unit| LengthUnit::of(unit).ok_or_else(|| PyValueError::new_err(wrong(unit))));
+    let unit = found.transpose()?;
     let query = query::query(keywords)?;
-    let target = OutputFile::new(file).map_err(|error| match error {
-        OutputFileError::NoFolder(_) => {
-            exception(py, "NotFoundError", &error_chain(&error), None, None)
-        }
-        error => unusable(&error),
-    })?;
+    let target = OutputFile::new(file)
+        .map_err(|error| match error {
+            OutputFileError::NoFolder(_) => {
+                exception(py, "NotFoundError", &error_chain(&error), None, None)
+            }
+            error => unusable(&error),
+        })?
+        .in_unit(unit);
     let dataset = dataset.get().current();
     let cancelled = CancelOnDrop(target.cancellation().clone());
     let work = async move { save(&dataset, &query, &target, strict).await };

@@ -30,6 +30,7 @@ mod errors;
 mod files;
 mod options;
 mod origin;
+mod phrases;
 mod picture;
 mod plan;
 mod plan_file;
@@ -77,6 +78,7 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(edit::write_vertex_attributes, module)?)?;
     module.add_function(wrap_pyfunction!(edit::write_fragment_attributes, module)?)?;
     module.add_function(wrap_pyfunction!(edit::write_object_attributes, module)?)?;
+    module.add_function(wrap_pyfunction!(edit::drop_attributes, module)?)?;
     module.add_function(wrap_pyfunction!(edit::compact, module)?)?;
     module.add_function(wrap_pyfunction!(edit::pyramid, module)?)?;
     module.add_class::<dense::PyDenseArray>()?;

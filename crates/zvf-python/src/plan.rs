@@ -11,7 +11,7 @@ use zvf_files::FileReadOptions;
 use zvf_serve::ExportPlan;
 
 use crate::{
-    create::{create_options, design, geometry, geometry_kind, needed_kind},
+    create::{create_options, design, geometry, geometry_kind, needed_kind, settle_file_units},
     dataset::{PyDataset, open_options},
     edit::pyramid_options,
     engine,
@@ -230,6 +230,7 @@ pub(crate) fn plan_create(
     let description = reader.description().clone();
     let mut design = design(&mut given, kind.unwrap_or(description.kind), address)?;
     description.complete(&mut design);
+    settle_file_units(&mut given, &mut design, &description)?;
     let options = planned_options(&mut given)?;
     let tasks = task_options(&mut given)?;
     given.finish()?;
