@@ -781,7 +781,7 @@ fn files_in_other_units_and_orders_of_axes_fit_the_store() {
     );
     bench.says(&["query", "@d.zv", "-o", "@d.csv", "--unit", "nanometer"]);
     let rows = fs::read_to_string(bench.path("d.csv")).unwrap();
-    assert!(rows.contains("\n1000,0,0,"), "{rows}");
+    assert!(rows.contains("\n1000.0,0.0,0.0,"), "{rows}");
 }
 
 #[test]
