@@ -31,7 +31,7 @@
 //!
 //! Coordinates and radii are float32 if its shortest text is the number of the file, otherwise
 //! float64. The unit is that of a comment `# Meta: {"units": "micrometer"}`, as navis writes it, if a file
-//! has one. The writer adds it if the axes have a unit, and leaves out one that states another unit.
+//! has one. The writer adds it if the axes have a unit, and corrects one that states another unit.
 //!
 //! `headers/swc` has the comments of each file with the numbers of their lines, up to 8 MiB. The
 //! writer restores ids, order and comments. Numbers have the fewest digits that read back as the
@@ -49,6 +49,18 @@ use zvf_tables::length::LengthUnit;
 
 pub use reader::SwcReader;
 pub use writer::SwcWriter;
+
+/// Returns a comment, which states `unit` if it states another one.
+fn in_unit(comment: &str, unit: &str) -> String {
+    let is_other = stated_unit(comment).is_some_and(|stated| stated != unit);
+    let parts = comment.split_once("Meta:").filter(|_| is_other);
+    let stated = parts.and_then(|(mark, text)| {
+        let mut meta: Value = serde_json::from_str(text).ok()?;
+        *meta.get_mut("units")? = unit.into();
+        Some(format!("{mark}Meta: {meta}"))
+    });
+    stated.unwrap_or_else(|| comment.to_owned())
+}
 
 /// Returns the unit that a comment states: the full name of a unit of length, or a multiple of one,
 /// such as `8 nanometer`.

@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 use zvf::{Column, ColumnValues, NumericColumn, ObjectIds, QueryResult, Scope, numeric::Kind};
 
-use super::{sample::circle, stated_unit};
+use super::{in_unit, sample::circle, stated_unit};
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ObjectFiles, ResultWriter, StoreDescription,
     WrittenResult,
@@ -365,22 +365,21 @@ impl SwcWriter {
                 .flatten()
                 .filter_map(|comment| {
                     let pair = comment.as_array()?;
-                    let (line, text) = (pair.first()?.as_u64()?, pair.get(1)?.as_str()?);
-                    let stated = stated_unit(text);
+                    let text = pair.get(1)?.as_str()?;
                     // The coordinates may be in another unit than those of the file.
-                    let is_kept = stated.is_none() || unit.is_none() || stated.as_deref() == unit;
-                    is_kept.then_some((line, text))
+                    let text = unit.map_or_else(|| text.to_owned(), |unit| in_unit(text, unit));
+                    Some((pair.first()?.as_u64()?, text))
                 });
             is_stated |= comments
                 .clone()
-                .any(|(_, text)| stated_unit(text).is_some());
+                .any(|(_, text)| stated_unit(&text).is_some());
             if let Some(unit) = unit.filter(|_| !is_stated) {
                 sink.write(format!("# Meta: {{\"units\": \"{unit}\"}}\n").as_bytes())?;
                 is_stated = true;
             }
             let mut comment = comments.next();
             for row in *rows {
-                while let Some((_, text)) = comment.filter(|(line, _)| *line <= line_number) {
+                while let Some((_, text)) = comment.take_if(|(line, _)| *line <= line_number) {
                     sink.write(format!("{text}\n").as_bytes())?;
                     line_number = line_number.saturating_add(1);
                     comment = comments.next();

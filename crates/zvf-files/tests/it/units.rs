@@ -221,16 +221,17 @@ fn skeletons_state_their_unit_and_are_converted_on_request() {
         Ok::<_, String>((fs::read_to_string(&path).unwrap(), written.left_out))
     };
     let kept = "# a\n1 0 1500 0 -250 700 -1\n2 0 100 200 300 250 1\n3 0 8 4 2 1 2\n";
-    let with = |unit: &str, rows: &str| format!("# Meta: {{\"units\": \"{unit}\"}}\n{rows}");
-    let of_file = with("nm", kept);
+    let with = |meta: &str, rows: &str| format!("# Meta: {meta}\n{rows}");
+    let of_file = with("{\"units\": \"nm\"}", kept);
+    let micrometers = "{\"units\":\"micrometer\"}";
     assert_eq!(text(["nm"; 3], ""), Ok((of_file.clone(), Vec::new())));
     assert_eq!(text([""; 3], ""), Ok((of_file, Vec::new())));
     let found = text(["micron"; 3], "").unwrap();
-    assert_eq!(found, (with("micrometer", kept), Vec::new()));
+    assert_eq!(found, (with(micrometers, kept), Vec::new()));
     let converted =
         "# a\n1 0 1.5 0 -0.25 0.7 -1\n2 0 0.1 0.2 0.3 0.25 1\n3 0 0.008 0.004 0.002 0.001 2\n";
     let found = text(["nm"; 3], "um").unwrap();
-    assert_eq!(found, (with("micrometer", converted), Vec::new()));
+    assert_eq!(found, (with(micrometers, converted), Vec::new()));
     let (mixed, left_out) = text(["nm", "nm", "um"], "um").unwrap();
     assert!(mixed.contains("\n1 0 1.5 0 -250 700 -1\n"), "{mixed}");
     let line = "vertex.radius: kept as it is, because the units of axes differ";
