@@ -28,7 +28,11 @@
 //! | `gps_time` | float64 | all but 0 and 2 |
 //! | `rgb`; `nir` | three uint16; uint16 | 2, 3, 5, 7, 8, 10; 8, 10 |
 //! | `wave_descriptor`, `wave_offset`, `wave_size`, `wave_return`, `wave_direction` | uint8, uint64, uint32, float32, three float32 | 4, 5, 9, 10 |
-//! | extra bytes | as described, before their scale and offset | all |
+//! | extra bytes | as described; float64 if they have a scale or an offset | all |
+//!
+//! Scaled extra bytes are `number · scale + offset`, from which the number is restored exactly, and NaN
+//! where the number is that of missing data. Numbers of 64 bits are not scaled, with a note, because
+//! float64 would round them.
 //!
 //! Waveforms in a record of up to 4 MiB are kept. Others are left out, with a note.
 //!
@@ -57,6 +61,7 @@ mod order;
 mod points;
 mod reader;
 mod record;
+mod scaling;
 mod writer;
 
 pub use reader::LasReader;

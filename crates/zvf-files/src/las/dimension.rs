@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
-use zvf::numeric::Kind;
+use zvf::{NumericColumn, numeric::Kind};
 
-use super::record::VariableRecord;
+use super::{
+    record::VariableRecord,
+    scaling::{Scaling, is_scaled},
+};
 use crate::fields::{gather, scatter};
 
 /// Sizes of the records of point formats 0 to 10, without extra bytes.
@@ -48,6 +51,8 @@ pub(super) struct Dimension {
     pub(super) kind: Kind,
     pub(super) width: u32,
     pub(super) place: FieldLocation,
+    /// The values of the attribute, if the numbers of the record are scaled.
+    pub(super) scaling: Option<Scaling>,
 }
 
 impl Dimension {
@@ -57,10 +62,25 @@ impl Dimension {
             kind,
             width: 1,
             place,
+            scaling: None,
+        }
+    }
+
+    /// Returns the type of the attribute.
+    pub(super) fn attribute_kind(&self) -> Kind {
+        match self.scaling {
+            Some(_) => Kind::Float64,
+            None => self.kind,
         }
     }
 
     /// Returns the size of the values in an attribute.
+    pub(super) fn attribute_size(&self) -> usize {
+        let width = usize::try_from(self.width).unwrap_or(1);
+        self.attribute_kind().size().saturating_mul(width)
+    }
+
+    /// Returns the size of the values in a record.
     pub(super) fn size(&self) -> usize {
         let width = usize::try_from(self.width).unwrap_or(1);
         self.kind.size().saturating_mul(width)
@@ -70,7 +90,14 @@ impl Dimension {
     pub(super) fn read(&self, records: &[u8], record: usize, values: &mut Vec<u8>) {
         let byte = |record: &[u8], at: usize| record.get(at).copied().unwrap_or(0);
         if let FieldLocation::Bytes(at) = self.place {
-            gather(records, record, at, self.size(), values);
+            match &self.scaling {
+                None => gather(records, record, at, self.size(), values),
+                Some(scaling) => {
+                    let mut stored = NumericColumn::new(self.kind, self.width);
+                    gather(records, record, at, self.size(), &mut stored.bytes);
+                    scaling.apply(&stored, values);
+                }
+            }
             return;
         }
         let records = records.chunks_exact(record.max(1));
@@ -209,14 +236,24 @@ pub(super) fn is_extra(vlr: &VariableRecord) -> bool {
     vlr.user == SPECIFICATION && vlr.id == EXTRA_BYTES
 }
 
+/// Returns the descriptions of extra values.
+fn descriptors(vlrs: &[VariableRecord]) -> impl Iterator<Item = &[u8]> {
+    let records = vlrs.iter().filter(|vlr| is_extra(vlr)).take(1);
+    records.flat_map(|vlr| vlr.data().chunks_exact(DESCRIPTOR))
+}
+
 /// Returns whether a record describes a value with the name of undescribed bytes.
 pub(super) fn names_undescribed(vlrs: &[VariableRecord]) -> bool {
-    let mut records = vlrs.iter().filter(|vlr| is_extra(vlr));
-    let mut descriptors = records
-        .next()
-        .into_iter()
-        .flat_map(|vlr| vlr.data().chunks_exact(DESCRIPTOR));
-    descriptors.any(|descriptor| name_of(descriptor) == UNDESCRIBED)
+    descriptors(vlrs).any(|descriptor| name_of(descriptor) == UNDESCRIBED)
+}
+
+/// Returns the names of values that have a scale which is not applied.
+pub(super) fn unscaled(vlrs: &[VariableRecord]) -> impl Iterator<Item = Cow<'_, str>> {
+    let unscaled = descriptors(vlrs).filter(|descriptor| {
+        let described = described_at(descriptor, 0);
+        is_scaled(descriptor) && described.is_some_and(|it| it.scaling.is_none())
+    });
+    unscaled.map(name_of)
 }
 
 /// Returns the extra values of records of `record` bytes. Bytes that no record describes are one
@@ -224,25 +261,12 @@ pub(super) fn names_undescribed(vlrs: &[VariableRecord]) -> bool {
 pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<Dimension> {
     let mut at = SIZES.get(usize::from(format)).copied().unwrap_or(record);
     let mut all = Vec::new();
-    let described = vlrs
-        .iter()
-        .filter(|vlr| is_extra(vlr))
-        .take(1)
-        .flat_map(|vlr| vlr.data().chunks_exact(DESCRIPTOR));
-    for descriptor in described {
-        let code = descriptor.get(2).copied().unwrap_or(0);
-        let (kind, width) = if code == 0 {
-            let options = descriptor.get(3).copied().unwrap_or(0);
-            (Kind::UInt8, u32::from(options))
-        } else {
-            let place = usize::from(code.wrapping_sub(1)) % EXTRA_KINDS.len();
-            let kind = EXTRA_KINDS.get(place).copied().unwrap_or(Kind::UInt8);
-            (kind, u32::from(code.wrapping_sub(1)) / 10 + 1)
+    for descriptor in descriptors(vlrs) {
+        let Some(dimension) = described_at(descriptor, at) else {
+            break;
         };
-        let mut dimension = Dimension::new(&name_of(descriptor), kind, FieldLocation::Bytes(at));
-        dimension.width = width;
         let end = at.saturating_add(dimension.size());
-        if code > 30 || width == 0 || end > record {
+        if end > record {
             break;
         }
         at = end;
@@ -254,6 +278,25 @@ pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<D
         all.push(rest);
     }
     all
+}
+
+/// Returns a described value at an offset of the record; `None` if the description is not valid.
+pub(super) fn described_at(descriptor: &[u8], at: usize) -> Option<Dimension> {
+    let code = descriptor.get(2).copied().unwrap_or(0);
+    let (kind, width) = if code == 0 {
+        let options = descriptor.get(3).copied().unwrap_or(0);
+        (Kind::UInt8, u32::from(options))
+    } else {
+        let place = usize::from(code.wrapping_sub(1)) % EXTRA_KINDS.len();
+        let kind = EXTRA_KINDS.get(place).copied().unwrap_or(Kind::UInt8);
+        (kind, u32::from(code.wrapping_sub(1)) / 10 + 1)
+    };
+    let mut dimension = Dimension::new(&name_of(descriptor), kind, FieldLocation::Bytes(at));
+    dimension.width = width;
+    if code > 0 {
+        dimension.scaling = Scaling::of_descriptor(descriptor, kind);
+    }
+    (code <= 30 && width > 0).then_some(dimension)
 }
 
 /// Returns the name of a described extra value.

@@ -8,7 +8,9 @@ use zvf::{
 
 use super::{
     ORDER, SOURCE_ROW, crs,
-    dimension::{Dimension, UNDESCRIBED, extra, has_waves, is_extra, names_undescribed, of_format},
+    dimension::{
+        Dimension, UNDESCRIBED, extra, has_waves, is_extra, names_undescribed, of_format, unscaled,
+    },
     header::LasHeader,
     points::PointRecords,
 };
@@ -86,7 +88,12 @@ impl LasReader {
         }
         names.record(&mut description.header, "names");
         description.crs = crs::of_records(&header.vlrs).or_else(|| crs::of_records(&header.evlrs));
-        description.bytes = header.points.saturating_mul(record.saturating_add(12));
+        let scaled = dimensions.iter().filter(|it| it.scaling.is_some());
+        let wider: usize = scaled
+            .map(|it| it.attribute_size().saturating_sub(it.size()))
+            .sum();
+        let wider = u64::try_from(wider).unwrap_or(u64::MAX).saturating_add(12);
+        description.bytes = header.points.saturating_mul(record.saturating_add(wider));
         Ok(Self {
             left: header.points,
             file,
@@ -159,7 +166,7 @@ impl PointColumns {
     fn reserve(&mut self, points: usize, dimensions: &[Dimension]) {
         self.positions.reserve(points);
         for (values, dimension) in self.values.iter_mut().zip(dimensions) {
-            values.reserve(points.saturating_mul(dimension.size()));
+            values.reserve(points.saturating_mul(dimension.attribute_size()));
         }
     }
 
@@ -209,7 +216,7 @@ impl PointColumns {
             .iter()
             .zip(self.values)
             .map(|(dimension, bytes)| {
-                let mut values = NumericColumn::new(dimension.kind, dimension.width);
+                let mut values = NumericColumn::new(dimension.attribute_kind(), dimension.width);
                 values.bytes = bytes;
                 Column::new(dimension.name.clone(), values)
             });
@@ -224,6 +231,12 @@ fn describe_extra(header: &LasHeader, dimensions: &[Dimension], to: &mut FileDes
     if descriptions > 1 {
         let note = format!(
             "the file has {descriptions} records that describe extra bytes; the first one was used"
+        );
+        to.notes.push(note);
+    }
+    for name in unscaled(&header.vlrs) {
+        let note = format!(
+            "{name}: its scale and offset are not applied, because float64 would round numbers of 64 bits"
         );
         to.notes.push(note);
     }

@@ -1,6 +1,7 @@
 //! Writes points in batches.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     io::{Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -47,6 +48,8 @@ pub struct LasWriter {
     left_out: Vec<String>,
     /// Number of coordinates that are not multiples of the scale.
     rounded: u64,
+    /// Number of values of each scaled attribute that are not multiples of its scale.
+    rounded_values: BTreeMap<String, u64>,
     points: u64,
     by_return: [u64; 15],
     least: [f64; 3],
@@ -152,6 +155,7 @@ impl LasWriter {
             file: None,
             left_out: Vec::new(),
             rounded: 0,
+            rounded_values: BTreeMap::new(),
             points: 0,
             by_return: [0; 15],
             least: [f64::INFINITY; 3],
@@ -350,6 +354,14 @@ impl LasWriter {
             Kind::Float16 => Kind::Float32,
             kind => kind,
         };
+        let scaled = described
+            .iter()
+            .filter(|kept| kind == Kind::Float64 && dimension::name_of(*kept) == name)
+            .find_map(|kept| Some((dimension::described_at(kept, at)?, *kept)))
+            .filter(|(it, _)| it.scaling.is_some() && it.width == values.width);
+        if let Some(scaled) = scaled.filter(|(it, _)| is_within(at, it)) {
+            return Ok(scaled);
+        }
         let made = dimension::descriptor(name, kind, values.width)
             .ok_or("las holds names of 32 bytes, and up to 3 real numbers a point")?;
         // The kept description has a scale, an offset and a text besides.
@@ -364,7 +376,7 @@ impl LasWriter {
             described.iter().find(is_typed)
         };
         let dimension = dimension::of_descriptor(&column.name, kind, values.width, at);
-        if at.saturating_add(dimension.size()) > usize::from(u16::MAX) {
+        if !is_within(at, &dimension) {
             return Err("las holds records of up to 65535 bytes");
         }
         Ok((dimension, kept.copied().unwrap_or(made)))
@@ -485,9 +497,15 @@ impl LasWriter {
                 return Err(FileFault::Broken("a column changes its width"));
             }
             let is_colour = name == "rgb" && dimension.kind == Kind::UInt16;
-            let bytes = match values.kind {
-                Kind::UInt8 if is_colour => wide_colours(&values.bytes).into(),
-                _ => exact(name, &values, dimension.kind)?,
+            let bytes = match (values.kind, &dimension.scaling) {
+                (Kind::UInt8, None) if is_colour => wide_colours(&values.bytes).into(),
+                (_, None) => exact(name, &values, dimension.kind)?,
+                (_, Some(scaling)) => {
+                    let (bytes, rounded) = scaling.restore(name, &values, dimension.kind)?;
+                    let of_name = self.rounded_values.entry(name.clone()).or_default();
+                    *of_name = of_name.saturating_add(rounded);
+                    bytes.into()
+                }
             };
             if let Some(value) = dimension.write(&bytes, &mut records, layout.record) {
                 let expected = "the point format has fewer bits for it; rename the attribute";
@@ -546,6 +564,11 @@ impl LasWriter {
         }
         Ok(())
     }
+}
+
+/// Returns whether a record may have a value at an offset.
+fn is_within(at: usize, dimension: &Dimension) -> bool {
+    u16::try_from(at.saturating_add(dimension.size())).is_ok()
 }
 
 /// Returns the size of the header of a version, of 1.2 and earlier ones without unknown fields.
@@ -667,6 +690,15 @@ impl ResultWriter for LasWriter {
         if self.rounded > 0 {
             let (rounded, [x, y, z]) = (self.rounded, layout.scale);
             let line = format!("{rounded} coordinates are rounded to multiples of {x}, {y}, {z}");
+            self.left_out.push(line);
+        }
+        for (name, rounded) in self
+            .rounded_values
+            .iter()
+            .filter(|(_, rounded)| **rounded > 0)
+        {
+            let line =
+                format!("{rounded} values of vertex.{name} are rounded to multiples of its scale");
             self.left_out.push(line);
         }
         Ok(WrittenResult {

@@ -142,6 +142,25 @@ async fn stores_of_las_have_reference_system_and_extra_values() {
         "user_data",
     ];
     assert_eq!(names, expected);
+    // Numbers of extra bytes were compared without their scale.
+    let scaled = result.vertex.iter().find(|it| it.name == "Intensity_2");
+    let Some(zvf::ColumnValues::Numeric(scaled)) = scaled.map(|it| &it.values) else {
+        panic!("{scaled:?}");
+    };
+    let scaled = scaled.to_vec::<f64>().unwrap();
+    let bytes = fs::read(at("a.las")).unwrap();
+    let (start, record) = (word(&bytes, 96), word(&bytes, 105) & 0xffff);
+    let points = bytes[start..start + record * 300].chunks_exact(record);
+    let number = |point: &[u8]| f64::from(u16::from_le_bytes([point[36], point[37]])) * 0.01;
+    let mut stored: Vec<f64> = points.map(number).collect();
+    let filter = Predicate::parse("Intensity_2 > 5").unwrap();
+    let count = dataset.count(&Query::new().filter(filter)).await.unwrap();
+    let above = stored.iter().filter(|value| **value > 5.0).count() as u64;
+    assert_eq!(count.vertices, above);
+    let mut values = scaled;
+    values.sort_by(f64::total_cmp);
+    stored.sort_by(f64::total_cmp);
+    assert_eq!(values, stored);
 }
 
 /// Without a header of LAS, the writer chooses scale and point format.
