@@ -144,6 +144,8 @@ def test_selections() -> None:
         ({"objects": [1.5]}, TypeError, "objects"),
         ({"objects": "8"}, TypeError, "objects"),
         ({"objects": [99]}, zvf.NoSuchObjectError, "99"),
+        ({"objects": 2**63}, ValueError, r"objects: .* below 2\*\*63"),
+        ({"objects": [1, 2**63]}, ValueError, r"objects: .* below 2\*\*63"),
         ({"groups": [-1]}, ValueError, "-1"),
         ({"k": 3}, ValueError, "nearest"),
         ({"nearest": (0, 0, 0), "k": 0}, ValueError, "at least 1"),

@@ -2,7 +2,7 @@
 
 use numpy::PyReadonlyArray1;
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::{PyOverflowError, PyTypeError, PyValueError},
     prelude::*,
     pybacked::PyBackedStr,
     types::{PyDict, PyString},
@@ -109,8 +109,10 @@ impl<'py> Keywords<'py> {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
-        if let Ok(id) = value.extract::<i64>() {
-            return Ok(Some(vec![id]));
+        match value.extract::<i64>() {
+            Ok(id) => return Ok(Some(vec![id])),
+            Err(error) if is_overflow(&value, &error) => return Err(no_id(name)),
+            Err(_) => {}
         }
         if let Ok(array) = value.extract::<PyReadonlyArray1<'_, i64>>()
             && let Ok(ids) = array.as_slice()
@@ -122,7 +124,14 @@ impl<'py> Keywords<'py> {
             let ids = ids.map(|id| id?.extract::<i64>());
             ids.collect::<PyResult<Vec<i64>>>()
         });
-        ids.map_err(|error| wrong(name, &error)).map(Some)
+        let refused = |error: PyErr| {
+            if is_overflow(&value, &error) {
+                no_id(name)
+            } else {
+                wrong(name, &error)
+            }
+        };
+        ids.map_err(refused).map(Some)
     }
 
     /// Checks that no argument is left.
@@ -135,6 +144,19 @@ impl<'py> Keywords<'py> {
             "there is no argument '{name}'; there are {known}"
         )))
     }
+}
+
+/// Returns whether an integer was too large for its type.
+fn is_overflow(value: &Bound<'_, PyAny>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyOverflowError>(value.py())
+}
+
+/// Refuses integers that cannot be ids.
+fn no_id(name: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{name}: ids are integers of 64 bits with a sign, below 2**63; number larger ids anew, and keep \
+         them as text in an attribute of objects"
+    ))
 }
 
 /// Refuses NaN, which would select nothing.
