@@ -9,7 +9,7 @@ use crate::{
     geometry::{Geometry, LinkNumbering, VertexOwners},
 };
 use zvf_format::numeric::Kind;
-use zvf_model::{scope::Scope, zarr::MAX_RANK};
+use zvf_model::{object_ids::Owner, scope::Scope, zarr::MAX_RANK};
 
 /// Checks that the profile has the form of the object index, and that Draco can encode the positions.
 fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
@@ -97,12 +97,10 @@ fn check_support(
     if let Some(numbering) = links {
         check_links(geometry, design, numbering)?;
     }
-    let ids = geometry
-        .owners()
-        .ids()
-        .into_iter()
-        .chain(geometry.objects());
-    for &id in ids.flatten() {
+    let has_ends = design.kind.is_paths() || design.kind.is_linked();
+    let owners = geometry.owners().ids().into_iter().flatten();
+    let owners = owners.filter(|id| has_ends || **id != Owner::NONE);
+    for &id in owners.chain(geometry.objects().into_iter().flatten()) {
         check_id(id, design.profile)?;
     }
     if let Some(parametric) = &design.parametric {
@@ -239,7 +237,7 @@ fn check_ends(geometry: &Geometry) -> Result<(), BuildError> {
 /// Rejects reserved ids, and before 0.9 ids that are not rows of the object index.
 pub(crate) fn check_id(id: i64, profile: Profile) -> Result<(), BuildError> {
     let why = match id {
-        -1 => "-1 is reserved for vertices without an object",
+        Owner::NONE => "-1 is reserved for points without an object",
         -2 => "-2 is reserved for vertices of several objects",
         _ if profile.is_current() => return Ok(()),
         0..MAX_OBJECTS => return Ok(()),

@@ -5,10 +5,13 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
+use zvf_model::object_ids::Owner;
+
 use crate::{
     design::Design,
     error::BuildError,
     geometry::{GeometryBuilder, VertexOwners},
+    vertex_layout::NO_OBJECT,
 };
 
 /// Objects by row of the object index.
@@ -40,11 +43,14 @@ impl ObjectRows {
             VertexOwners::Unnamed => return Ok(None),
         };
         let (objects, row_of) = match own {
-            OwnIds::Given(ids) => Self::numbered(ids.iter().copied(), geometry, design)?,
+            OwnIds::Given(ids) => {
+                let ids = ids.iter().copied().filter(|id| *id != Owner::NONE);
+                Self::numbered(ids, geometry, design)?
+            }
             OwnIds::Each(things) => Self::numbered(0..things as i64, geometry, design)?,
             OwnIds::One(things) => Self::numbered(0..things.min(1) as i64, geometry, design)?,
         };
-        let row = |id| row_of.get(id).unwrap_or(u32::MAX);
+        let row = |id| row_of.get(id).unwrap_or(NO_OBJECT);
         let rows = match own {
             OwnIds::Given(ids) => ids.iter().map(|id| row(*id)).collect(),
             OwnIds::Each(things) => (0..things as i64).map(row).collect(),
@@ -144,7 +150,10 @@ fn attribute_rows(
             },
         ) => Cow::Borrowed(ids.as_slice()),
         // Attribute rows exist for used ids only.
-        (None, owners) => Cow::Owned(distinct(owners.ids().unwrap_or(ids).iter().copied())),
+        (None, owners) => {
+            let used = owners.ids().unwrap_or(ids).iter().copied();
+            Cow::Owned(distinct(used.filter(|id| *id != Owner::NONE)))
+        }
     };
     for (at, id) in own.iter().enumerate() {
         if let Some(row) = row_of.get(*id) {

@@ -1,6 +1,6 @@
 //! Order of vertices in chunks, and fragments over them.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use rayon::prelude::*;
 
@@ -71,18 +71,20 @@ impl Manifests {
         self.entries.len()
     }
 
-    /// Groups (object, fragment) entries by object, in stable order.
+    /// Groups (object, fragment) entries by object, in stable order. Leaves out fragments without an
+    /// object.
     pub(crate) fn by_object(objects: usize, entries: &[(u32, u32)]) -> Self {
         let mut starts = vec![0usize; objects + 1];
-        for (object, _) in entries {
+        let entries = || entries.iter().filter(|(object, _)| *object != NO_OBJECT);
+        for (object, _) in entries() {
             starts[*object as usize + 1] += 1;
         }
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
         let mut next = starts.clone();
-        let mut sorted = vec![0; entries.len()];
-        for (object, fragment) in entries {
+        let mut sorted = vec![0; entries().count()];
+        for (object, fragment) in entries() {
             let slot = &mut next[*object as usize];
             sorted[*slot] = *fragment;
             *slot += 1;
@@ -315,9 +317,18 @@ fn by_chunk(chunks: usize, chunk_of: &[u32], sequence: Option<&[u32]>) -> (Vec<u
     (starts, order)
 }
 
-/// Returns vertices sorted by object; `None` if the input is in that order.
+/// Returns vertices sorted by object, those without an object last; `None` if the input is in that order.
 pub(crate) fn by_owner(objects: usize, rows: &[u32]) -> Option<Vec<u32>> {
-    (!rows.is_sorted()).then(|| by_chunk(objects, rows, None).1)
+    if rows.is_sorted() {
+        return None;
+    }
+    let none = objects as u32;
+    let all = if rows.contains(&NO_OBJECT) {
+        Cow::Owned(rows.iter().map(|row| none.min(*row)).collect())
+    } else {
+        Cow::Borrowed(rows)
+    };
+    Some(by_chunk(objects + 1, &all, None).1)
 }
 
 /// Sorts vertices of a chunk by bin, stably.

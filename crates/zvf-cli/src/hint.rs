@@ -222,7 +222,10 @@ fn edit_hint(operation: Operation, error: &EditError) -> Option<Hint> {
                 .into(),
         ),
         (_, EditError::ChunkBelowGrid { .. }) => {
-            Some("set them with zvf create --bounds when the store is created".into())
+            Some(
+                "zvf query STORE -o all.npz, then zvf create NEW --from all.npz --bounds LOWER,UPPER"
+                    .into(),
+            )
         }
         (Operation::Attributes, EditError::AttributeType { .. }) => {
             Some("convert the column, or replace the attribute with --replace".into())

@@ -1,5 +1,7 @@
 //! Stored input of a coarser chunk, and its conversion to a block.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 use zvf_format::{
     fragment::{FragmentIndex, FragmentIndexError, Rows},
@@ -269,6 +271,12 @@ impl Coarsener {
                     for named in chunk.named.iter().filter(|named| is_kept(named.object)) {
                         own(named.fragment, named.object)?;
                         all.of_fragments.push((named.object, at, named.fragment));
+                    }
+                    if self.shape == Ownership::Exclusive && self.width.is_none() {
+                        let named = chunk.named.iter().map(|named| named.fragment);
+                        let named: HashSet<u32> = named.collect();
+                        let mut others = (0..index.len()).filter(|at| !named.contains(at));
+                        others.try_for_each(|fragment| own(fragment, NO_OBJECT))?;
                     }
                 } else {
                     for fragment in 0..index.len() {

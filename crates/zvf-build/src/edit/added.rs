@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_model::column::Column;
+use zvf_model::{column::Column, object_ids::Owner};
 
 use super::{image::LevelSnapshot, tables::Table};
 use crate::geometry::{GeometryBuilder, VertexOwners};
@@ -21,7 +21,8 @@ impl LevelSnapshot {
         let own = geometry.owners.ids().unwrap_or_default().iter();
         let described = geometry.objects.iter().flatten();
         let members = geometry.groups.values().flatten();
-        let ids: BTreeSet<i64> = own.chain(described).chain(members).copied().collect();
+        let named = own.chain(described).chain(members).copied();
+        let ids: BTreeSet<i64> = named.filter(|id| *id != Owner::NONE).collect();
         // Ids that do not fit are equal, and refused.
         let free = (0_i64..).map(|rank| next.saturating_add(rank));
         let numbers: BTreeMap<i64, i64> = ids.into_iter().zip(free).collect();

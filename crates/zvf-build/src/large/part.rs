@@ -27,6 +27,7 @@ use crate::{
 use zvf_model::{
     array::CellAttributeRole,
     column::{Column, NumericColumn},
+    object_ids::Owner,
     scope::Scope,
 };
 
@@ -77,7 +78,7 @@ impl PartitionResult {
                         .fragments(chunk)
                         .iter()
                         .map(|fragment| match fragment.object {
-                            NO_OBJECT => (fragment.rows, i64::MIN),
+                            NO_OBJECT => (fragment.rows, Owner::NONE),
                             object => (fragment.rows, ids[object as usize]),
                         });
                 fragments.collect()

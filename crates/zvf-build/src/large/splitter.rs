@@ -28,6 +28,7 @@ use crate::{
 use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
     generation::Generation,
+    object_ids::Owner,
     scope::Scope,
 };
 
@@ -894,6 +895,7 @@ impl Partitioner {
             .clone()
             .flat_map(|made| &made.fragments)
             .map(|(_, id)| *id)
+            .filter(|id| *id != Owner::NONE)
             .collect();
         own.sort_unstable();
         own.dedup();

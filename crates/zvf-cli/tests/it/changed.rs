@@ -246,8 +246,8 @@ fn bounds_expand_upwards_only() {
     ];
     let said = bench.refused(&line);
     let expected = "error: the addition reaches chunk 0 on axis 0, but the grid starts at \
-        chunk 1; rewrite the store with lower bounds; set them with zvf create --bounds when \
-        the store is created\n";
+        chunk 1; rewrite the store with lower bounds; zvf query STORE -o all.npz, then zvf create NEW \
+        --from all.npz --bounds LOWER,UPPER\n";
     assert_eq!(said, expected);
     // Once the store is empty, no chunk would have to move.
     bench.says(&["delete", "@a.zv", "--object", "1"]);
@@ -1006,4 +1006,58 @@ fn files_of_a_store_with_owners_of_fragments_fit_it() {
             "{file}"
         );
     }
+}
+
+/// Points without an object were refused beside points of objects.
+#[test]
+fn points_without_an_object_are_created_appended_and_coarsened() {
+    let bench = Bench::new();
+    bench.file(
+        "a.csv",
+        "x,y,object_id,vertex.q\n2,2,-1,2\n1,1,7,1\n25,2,-1,4\n3,3,7,3\n26,2,9,5\n",
+    );
+    let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    bench.says(&[&line[..], &["--chunk-shape", "10,10"]].concat());
+    let expected = "x,y,object_id,vertex.q\n1,1,7,1\n3,3,7,3\n2,2,-1,2\n26,2,9,5\n25,2,-1,4\n\
+                    object_id\n7\n9\n";
+    assert_eq!(bench.result("@a.zv", &[]), expected);
+    bench.file("b.csv", "x,y,object_id,vertex.q\n4,4,-1,6\n5,5,7,7\n");
+    bench.says(&[
+        "append",
+        "@a.zv",
+        "--from",
+        "@b.csv",
+        "--ids",
+        "new",
+        "--out-of-bounds",
+        "expand",
+    ]);
+    let expected = "x,y,object_id,vertex.q\n1,1,7,1\n3,3,7,3\n2,2,-1,2\n5,5,10,7\n4,4,-1,6\n\
+                    26,2,9,5\n25,2,-1,4\nobject_id\n7\n9\n10\n";
+    assert_eq!(bench.result("@a.zv", &[]), expected);
+    bench.says(&["delete", "@a.zv", "--object", "7"]);
+    // One point of each object and one without an object are kept in a cell.
+    let line = [
+        "pyramid",
+        "@a.zv",
+        "--levels",
+        "1",
+        "--cell",
+        "20,20",
+        "--chunk-scale",
+        "2",
+    ];
+    bench.says(&[&line[..], &["--sparsity", "1"]].concat());
+    let coarse = bench.result("@a.zv", &["--level", "1", "--select", ""]);
+    let owners = coarse.lines().filter_map(|line| line.split(',').nth(2));
+    let owners: Vec<&str> = owners.skip(1).collect();
+    assert_eq!(owners, ["10", "-1", "9", "-1"], "{coarse}");
+    let report = bench.json(&["validate", "@a.zv"]);
+    assert_eq!(report["ok"], true, "{report}");
+    bench.file("c.csv", "x,y,part,object_id\n1,1,0,-1\n2,2,0,-1\n");
+    let said = bench.refused(&["create", "@c.zv", "--kind", "polylines", "--from", "@c.csv"]);
+    assert!(
+        said.contains("-1 is reserved for points without an object"),
+        "{said}"
+    );
 }
