@@ -23,7 +23,6 @@ mod coarsener;
 mod collapse;
 mod contract;
 mod distance;
-mod hash;
 mod input;
 mod lines;
 mod make;

@@ -151,7 +151,12 @@ pub enum LevelChoice {
 /// gain few vertices. Regions are the chunks of the coarser level, or the smallest boxes that
 /// chunks of both levels tile.
 ///
-/// Links do not cross levels, so paths and links come from one level.
+/// If a fifth of the budget or more is left then, the next region is read from the finer level as well,
+/// with as many vertices as fit, at even distances in their order.
+///
+/// Links do not cross levels, so links come from one level, and so does each path. If paths leave a fifth
+/// of the budget or more, as many of them as fit come from the next finer level, in the order in which
+/// levels keep objects by default.
 ///
 /// The share of a chunk that is inside the region is an estimate, and the rest of paths, other ends
 /// of links and new vertices on a border are not counted. If a result exceeds the budget, the query

@@ -154,7 +154,10 @@ pub(crate) fn level_names(result: &QueryResult) -> String {
 
 /// Returns the levels of a result in the order of their rows, as text.
 pub fn level_list(levels: &[LevelUse]) -> String {
-    let levels = levels.iter().map(|used| used.level.to_string());
+    let mut levels: Vec<_> = levels.iter().map(|used| used.level).collect();
+    // A level may be read in one region, and sampled in another.
+    levels.dedup();
+    let levels = levels.iter().map(ToString::to_string);
     levels.collect::<Vec<_>>().join(",")
 }
 

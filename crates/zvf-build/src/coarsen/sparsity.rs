@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use zvf_model::random::hash;
+
 mod coverage;
 
 use self::coverage::covering;
-use super::hash::hash;
 
 /// Number of objects to keep, and the strategy.
 #[derive(Clone, Debug, PartialEq)]

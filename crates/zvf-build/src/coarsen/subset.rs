@@ -1,8 +1,10 @@
 //! Sampling of points.
 
+use zvf_model::random::hash;
+
 use super::{
     MergedPositions, NO_OBJECT, NO_VERTEX, Topology, VertexBlock, VertexMerge, cells::Cells,
-    hash::hash, nearest::Nearest,
+    nearest::Nearest,
 };
 
 /// Keeps the `keep` points (at least one) with the smallest hashes for each cell and owner, so that

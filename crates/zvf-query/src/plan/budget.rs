@@ -3,6 +3,7 @@
 mod count;
 mod refine;
 mod regions;
+mod sample;
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ use crate::{
     session::Session,
 };
 
-pub(crate) use count::{LevelCount, object_rows};
+pub(crate) use count::{LevelCount, selected_rows};
+pub(super) use sample::VertexSampler;
 
 /// Counts by level.
 pub(crate) type CountsByLevel = BTreeMap<LevelId, LevelCount>;
@@ -63,12 +65,29 @@ impl Session<'_> {
         }
         let mut alternatives: Vec<LevelParts> = Vec::new();
         let whole = |levels: &Vec<LevelId>| levels.iter().map(|id| part(*id, &counted)).collect();
-        let coarser = fitting.map_or(&[][..], |at| candidates.get(..=at).unwrap_or_default());
-        if let (Some(coarse), Some(fine), Shape::Points) = (coarser.last(), &over, shape) {
-            let regions = self.regions(coarse, fine, &counted).await?;
-            alternatives
-                .extend(regions.and_then(|regions| regions.parts(budget, self.catalog.root)));
+        let mut coarser = fitting.map_or(&[][..], |at| candidates.get(..=at).unwrap_or_default());
+        if let (Some(coarse), Some(fine)) = (coarser.last(), &over) {
+            let fits = total(coarse, &counted, LevelCount::share);
+            // A coarser level may lack the objects that the query names.
+            if fits == 0 && query.objects.is_some() {
+                coarser = &[];
+            } else if shape == Shape::Points {
+                let regions = self.regions(coarse, fine, &counted).await?;
+                alternatives
+                    .extend(regions.and_then(|regions| regions.parts(budget, self.catalog.root)));
+            } else if shape == Shape::Paths && is_underfilled(fits, budget.vertices) {
+                let sample = self.path_sample(query, [coarse, fine], budget.vertices);
+                let mut parts = sample.await?.unwrap_or_default();
+                // A region has to be counted before it is known that no object is left on a level.
+                let is_counted = query.region.is_some() || query.filter.is_some();
+                parts.retain(|part| is_counted || !part.is_empty());
+                alternatives.extend((!parts.is_empty()).then_some(parts));
+            }
         }
+        let is_sampled = alternatives
+            .iter()
+            .flatten()
+            .any(|part| part.sample.is_some());
         alternatives.extend(coarser.iter().rev().map(whole));
         let is_hope = alternatives.is_empty();
         if is_hope {
@@ -94,7 +113,8 @@ impl Session<'_> {
             || shape == Shape::Points && counted.values().all(LevelCount::is_exact);
         Ok(LevelPlan {
             alternatives,
-            max: (is_hope || !is_exact).then_some(budget.vertices),
+            max: (is_hope || !is_exact || is_sampled && query.filter.is_some())
+                .then_some(budget.vertices),
             is_exact,
             lists_levels: true,
         })
@@ -187,6 +207,11 @@ impl Session<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Returns whether a result of `vertices` leaves a fifth of the budget or more unused.
+fn is_underfilled(vertices: u64, budget: u64) -> bool {
+    vertices < budget.saturating_sub(budget / 5)
 }
 
 /// Returns all of a counted level.

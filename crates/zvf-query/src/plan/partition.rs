@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use zvf_catalog::{Diagnostics, Schema};
 use zvf_model::{fetch::BoxFuture, grid::ChunkCoord, level::LevelId};
 
-use super::budget::object_rows;
+use super::budget::selected_rows;
 use crate::{
     error::QueryError,
-    exec::{context::ExecContext, link_scan::LinkScan},
+    exec::link_scan::LinkScan,
     geometry::Bbox,
     query::{LevelChoice, Query, Shape},
     resolve::query::LevelQuery,
@@ -289,35 +289,10 @@ impl Division<'_> {
     /// Divides the objects, in the order of the query or of the object index.
     async fn by_object(&self) -> Result<Partitions, QueryError> {
         let (plan, diagnostics) = (self.plan, self.diagnostics);
-        let context = ExecContext::new(plan, diagnostics);
-        let Some(selected) = context.selected_objects().await? else {
+        let Some((objects, rows)) = selected_rows(plan, self.schema, diagnostics).await? else {
             return Ok(None);
         };
-        let objects = &selected.objects;
-        // One part must report the skipped cells, and the objects and groups that do not exist.
-        if objects.is_incomplete() || diagnostics.is_incomplete() {
-            return Ok(None);
-        }
-        let mut indices = selected.indices.clone();
-        indices.retain(|index| selected.is_selected(*index));
-        if let Some(area) = plan.area.as_ref().filter(|_| plan.shape == Shape::Paths) {
-            let near: Vec<u32> = objects
-                .chunks()
-                .filter(|chunk| area.may_contain(chunk))
-                .filter_map(|chunk| objects.number_of(chunk))
-                .collect();
-            let max = plan.catalog.fetch.budget() / 4;
-            let near: BTreeSet<usize> = objects
-                .near(&near, max, |from, to| area.may_intersect(&[], &[from, to]))
-                .into_iter()
-                .collect();
-            indices.retain(|index| near.contains(index));
-        }
-        let Some(rows) = object_rows(plan, self.schema, objects, &indices, diagnostics).await?
-        else {
-            return Ok(None);
-        };
-        let items = indices.into_iter().zip(rows.into_iter().map(Some));
+        let items = rows.into_iter().map(|(index, rows)| (index, Some(rows)));
         let mut divided = Vec::new();
         for (indices, rows) in in_order(items.collect(), self.parts) {
             let ids: Option<Vec<i64>> = indices.iter().map(|index| objects.id(*index)).collect();

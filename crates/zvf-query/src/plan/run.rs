@@ -19,7 +19,10 @@ use zvf_model::{
     root::WindingOrder,
 };
 
-use super::confirmation::{ConfirmationBuffer, lock};
+use super::{
+    budget::VertexSampler,
+    confirmation::{ConfirmationBuffer, lock},
+};
 use crate::{
     batch::merge::{CollectedResult, over_budget},
     error::QueryError,
@@ -28,7 +31,7 @@ use crate::{
     predicate::Scope,
     query::{BatchOptions, Clip, LevelChoice, Query, Shape},
     resolve::{
-        choice::{LevelPart, LevelParts, LevelPlan},
+        choice::{LevelPart, LevelParts, LevelPlan, Sample},
         query::{Batching, Emit, shape_of},
     },
     result::{LevelUse, QueryResult},
@@ -385,7 +388,7 @@ impl Session<'_> {
     }
 
     /// Runs a query on each part, one after the other.
-    async fn run_parts(
+    pub(super) async fn run_parts(
         &self,
         query: &Query,
         batching: Batching,
@@ -404,9 +407,15 @@ impl Session<'_> {
         };
         // Objects that no level has had so far.
         let mut absent: Option<BTreeSet<i64>> = None;
+        let requested_groups = query.groups.as_ref();
         for (at, part) in parts.iter().enumerate() {
             let mut query = part.query(query);
-            query.limit = left;
+            let sample = match part.sample {
+                Some(Sample::Vertices(sample)) => Some(sample),
+                _ => None,
+            };
+            let mut sampler = VertexSampler::new(sample, left);
+            query.limit = left.filter(|_| sample.is_none());
             let before = first_row;
             let (mut groups, mut is_over) = (None, false);
             let mut taken = 0_u64;
@@ -416,11 +425,12 @@ impl Session<'_> {
             if let Some(common) = &common {
                 plan.show_common(common);
             }
-            if let (Some(ids), 0) = (&query.groups, at) {
+            if let (Some(ids), 0) = (requested_groups, at) {
                 let context = ExecContext::new(&plan, diagnostics);
                 groups = Some(context.requested_groups(ids).await?);
             }
             let mut emit = |mut batch: QueryResult| {
+                sampler.keep(&mut batch);
                 batch.start_at(first_row);
                 batch.groups = groups.take().unwrap_or_default();
                 if let Some(links) = batch.links.as_mut().filter(|_| before > 0) {
@@ -492,6 +502,9 @@ impl Session<'_> {
         let mut over = None;
         for parts in alternatives {
             let own = Diagnostics::new(query.keep_going);
+            let Some(parts) = self.fitted(query, parts, max).await? else {
+                continue;
+            };
             let (mut kept, mut vertices, mut bytes) = (Vec::new(), 0_u64, 0_u64);
             let mut keep = |batch: QueryResult| {
                 let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
@@ -510,7 +523,7 @@ impl Session<'_> {
                 }
             };
             let mut levels = self
-                .run_parts(requested, Batching::Budget, parts, &own, &mut keep)
+                .run_parts(requested, Batching::Budget, &parts, &own, &mut keep)
                 .await?;
             if vertices <= max && is_limited {
                 let mut keep = |batch: QueryResult| {
@@ -523,7 +536,7 @@ impl Session<'_> {
                     }
                 };
                 levels = self
-                    .run_parts(query, Batching::Budget, parts, &own, &mut keep)
+                    .run_parts(query, Batching::Budget, &parts, &own, &mut keep)
                     .await?;
             }
             if bytes > budget {

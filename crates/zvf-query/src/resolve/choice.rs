@@ -33,6 +33,35 @@ pub(crate) struct LevelPart {
     pub(crate) chunks: Option<Vec<ChunkCoord>>,
     /// Counted vertices by chunk.
     pub(crate) counted: Vec<(ChunkCoord, u64)>,
+    /// The part of the selection that is read to fill a budget; `None` for all of it.
+    pub(crate) sample: Option<Sample>,
+}
+
+/// A part of a selection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sample {
+    /// Vertices at even distances in the order of the result.
+    Vertices(VertexSample),
+    /// These objects.
+    Objects(Vec<i64>),
+}
+
+/// The vertices of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VertexSample {
+    /// Number of vertices of the sample.
+    pub(crate) kept: u64,
+    /// Number of vertices from which they are chosen.
+    pub(crate) of: u64,
+}
+
+impl VertexSample {
+    /// Returns the number of vertices that are kept of the first `rows`.
+    pub(crate) fn kept_of(self, rows: u64) -> u64 {
+        let share = u128::from(rows).saturating_mul(self.kept.into());
+        let kept = share.checked_div(self.of.into()).unwrap_or_default();
+        u64::try_from(kept).unwrap_or(u64::MAX)
+    }
 }
 
 impl LevelPart {
@@ -41,6 +70,22 @@ impl LevelPart {
             level,
             chunks: None,
             counted: Vec::new(),
+            sample: None,
+        }
+    }
+
+    /// Returns whether the part is a sample without objects.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(&self.sample, Some(Sample::Objects(objects)) if objects.is_empty())
+    }
+
+    /// Returns these chunks of a level.
+    pub(crate) fn of_chunks(level: LevelId, counted: Vec<(ChunkCoord, u64)>) -> Self {
+        let chunks = counted.iter().map(|(chunk, _)| chunk.clone());
+        Self {
+            chunks: Some(chunks.collect()),
+            counted,
+            ..Self::whole(level)
         }
     }
 
@@ -50,6 +95,10 @@ impl LevelPart {
         query.level = LevelChoice::Number(self.level);
         if let Some(chunks) = &self.chunks {
             query.chunks = Some(chunks.clone());
+        }
+        if let Some(Sample::Objects(objects)) = &self.sample {
+            query.objects = Some(objects.clone());
+            query.groups = None;
         }
         query
     }
@@ -88,7 +137,7 @@ impl Session<'_> {
         let levels = self.joint_levels(query, id).await?;
         if let LevelChoice::Vertices(max) = query.level
             && self
-                .declared(&levels)
+                .declared(query, &levels)
                 .await?
                 .is_none_or(|count| count > max)
         {
@@ -231,7 +280,7 @@ impl Session<'_> {
                 for dataset in datasets {
                     last = dataset.level;
                     let levels = self.joint_levels(query, last).await?;
-                    let declared = self.declared(&levels).await?;
+                    let declared = self.declared(query, &levels).await?;
                     if declared.is_some_and(|count| count <= *max) {
                         break;
                     }
@@ -244,11 +293,21 @@ impl Session<'_> {
         }
     }
 
-    /// Returns the number of vertices that levels declare; `None` if one does not.
-    async fn declared(&self, levels: &[LevelId]) -> Result<Option<u64>, QueryError> {
+    /// Returns the number of vertices that levels declare; `None` if one does not. Paths of a level may
+    /// share vertices, which are then counted once for each path, as in a result.
+    async fn declared(&self, query: &Query, levels: &[LevelId]) -> Result<Option<u64>, QueryError> {
         let mut declared = Some(0_u64);
-        for level in levels {
-            let count = self.catalog.level(*level).await?.metadata.vertex_count;
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.catalog.root));
+        for id in levels {
+            let level = self.catalog.level(*id).await?;
+            let count = if level.metadata.shared_fragments && shape == Shape::Paths {
+                let diagnostics = Diagnostics::new(query.keep_going);
+                let all = Query::new().shape(shape);
+                let counting = Box::pin(self.counts(&all, *id, &diagnostics));
+                Some(counting.await?.all())
+            } else {
+                level.metadata.vertex_count
+            };
             declared = declared.zip(count).map(|(a, b)| a.saturating_add(b));
         }
         Ok(declared)

@@ -85,7 +85,8 @@ fn vertices<'t>(
     (0..truth.vertices.len()).filter(inside)
 }
 
-/// Checks that each level contributes exactly the vertices in its chunks and the region, each once.
+/// Checks that each level contributes exactly the vertices in its chunks and the region, each once. The last
+/// may be a sample: vertices at even distances.
 fn check_rows(made: &Layers, result: &QueryResult, region: Option<&Bbox>) {
     let found = numbers(&result.positions);
     let mut rows = 0;
@@ -94,8 +95,14 @@ fn check_rows(made: &Layers, result: &QueryResult, region: Option<&Bbox>) {
         let is_whole = used.chunks.is_empty();
         let is_in =
             |chunk: &[i64]| is_whole || used.chunks.iter().any(|(own, _)| own.coords() == chunk);
-        let expected: Vec<usize> = vertices(truth, is_in, region).collect();
-        assert_eq!(used.vertices, expected.len() as u64, "{:?}", result.levels);
+        let mut expected: Vec<usize> = vertices(truth, is_in, region).collect();
+        let (kept, of) = (used.vertices, expected.len() as u64);
+        if kept < of && result.levels.last() == Some(used) {
+            let share = |rows: usize| rows as u64 * kept / of;
+            let mut row = 0..;
+            expected.retain(|_| row.next().is_some_and(|row| share(row + 1) > share(row)));
+        }
+        assert_eq!(kept, expected.len() as u64, "{:?}", result.levels);
         for vertex in expected {
             assert_eq!(found[rows], truth.vertices[vertex].position);
             check_attributes(truth, vertex, result, rows);
@@ -223,11 +230,18 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
         .collect();
     // A level without vertices is named only if the result has no other level.
     used.retain(|(_, chunks)| !chunks.is_empty());
-    assert_eq!(
-        used,
-        rule::drawn(made, additive, max, focus.as_deref()),
-        "{max}"
-    );
+    let drawn = rule::drawn(made, additive, max, focus.as_deref());
+    let counts = drawn.iter().flat_map(|(_, chunks)| chunks.values());
+    let all = (0..=top).map(|level| total(made, level, additive));
+    if counts.sum::<u64>() >= max - max / 5 || all.max() <= Some(max) {
+        assert_eq!(used, drawn, "{max}");
+    } else {
+        // A budget of 100,000 returned 43,872 points, since a chunk was refined as a whole or not.
+        assert!(
+            is_filled(made, additive, &result, max),
+            "{max}: {used:?}, {drawn:?}"
+        );
+    }
     let explained = block_on(dataset.explain(&query)).unwrap();
     assert!(explained.is_exact);
     assert_eq!(explained.levels, result.levels);
@@ -264,6 +278,12 @@ fn check_box(made: &Layers, additive: bool, seed: u64) {
             check_ways(&dataset, &query, &result);
         }
     }
+}
+
+/// Returns whether a result has as many vertices as allowed, or all of the finest level that it could have.
+fn is_filled(made: &Layers, additive: bool, result: &QueryResult, max: u64) -> bool {
+    let found = result.positions.len() as u64;
+    found == max || found == total(made, result.level.number(), additive)
 }
 
 fn vertices_in(truth: &ExpectedStore, region: &Bbox) -> u64 {

@@ -95,7 +95,12 @@ impl QueryOutput {
     pub(super) fn levels_read(&self) -> Vec<LevelId> {
         match self.levels.as_slice() {
             [] => self.counts.level.map(LevelId::new).into_iter().collect(),
-            levels => levels.iter().map(|level| level.level).collect(),
+            levels => {
+                let mut read: Vec<LevelId> = levels.iter().map(|level| level.level).collect();
+                // A level may be read in one region, and sampled in another.
+                read.dedup();
+                read
+            }
         }
     }
 

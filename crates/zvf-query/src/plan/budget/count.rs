@@ -1,8 +1,8 @@
 //! Vertex counts of chunks, from their fragment indexes.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Mutex,
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex},
 };
 
 use zvf_catalog::{
@@ -88,7 +88,7 @@ impl LevelCount {
 impl Session<'_> {
     /// Counts the vertices of a level that a query reads. Takes one round trip for the fragment
     /// indexes of chunks that are not cached, and those for manifests if objects are selected.
-    pub(in crate::plan) async fn counts(
+    pub(crate) async fn counts(
         &self,
         query: &Query,
         level: LevelId,
@@ -208,9 +208,46 @@ fn rows(
     Ok(count)
 }
 
+/// Returns the selected objects that may touch the region, by their indices, with the estimated rows of
+/// each; `None` if some cannot be counted. Takes the round trips for manifests, and one for the fragment
+/// indexes of their chunks.
+pub(crate) async fn selected_rows(
+    plan: &LevelQuery<'_>,
+    schema: &Schema,
+    diagnostics: &Diagnostics,
+) -> Result<Option<(Arc<ObjectSet>, Vec<(usize, u64)>)>, QueryError> {
+    let context = ExecContext::new(plan, diagnostics);
+    let Some(selected) = context.selected_objects().await? else {
+        return Ok(None);
+    };
+    let objects = &selected.objects;
+    // One query must report the skipped cells, and the objects and groups that do not exist.
+    if objects.is_incomplete() || diagnostics.is_incomplete() {
+        return Ok(None);
+    }
+    let mut indices = selected.indices.clone();
+    indices.retain(|index| selected.is_selected(*index));
+    if let Some(area) = plan.area.as_ref().filter(|_| plan.shape == Shape::Paths) {
+        let near: Vec<u32> = objects
+            .chunks()
+            .filter(|chunk| area.may_contain(chunk))
+            .filter_map(|chunk| objects.number_of(chunk))
+            .collect();
+        let max = plan.catalog.fetch.budget() / 4;
+        let near: BTreeSet<usize> = objects
+            .near(&near, max, |from, to| area.may_intersect(&[], &[from, to]))
+            .into_iter()
+            .collect();
+        indices.retain(|index| near.contains(index));
+    }
+    let rows = object_rows(plan, schema, objects, &indices, diagnostics).await?;
+    let pairs = rows.map(|rows| indices.into_iter().zip(rows).collect());
+    Ok(pairs.map(|pairs| (selected.objects, pairs)))
+}
+
 /// Returns the estimated rows of the objects at `indices`; `None` if some cannot be counted. Takes one
 /// round trip for the fragment indexes of their chunks.
-pub(crate) async fn object_rows(
+async fn object_rows(
     plan: &LevelQuery<'_>,
     schema: &Schema,
     objects: &ObjectSet,

@@ -1,5 +1,7 @@
 //! Selection of the regions returned at the finer level.
 
+use core::cmp::Ordering;
+
 /// A region of space that is returned at one level or the next finer one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Region {
@@ -13,6 +15,20 @@ pub(super) struct Region {
     pub(super) distance: f64,
 }
 
+impl Region {
+    /// Returns the number of vertices that the finer level adds.
+    pub(super) fn gain(&self) -> u64 {
+        self.fine.saturating_sub(self.coarse)
+    }
+
+    /// Orders regions by the wish to refine them.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let distance = self.distance.total_cmp(&other.distance);
+        let gain = distance.then(self.gain().cmp(&other.gain()));
+        gain.then_with(|| self.cell.cmp(&other.cell))
+    }
+}
+
 /// Selects the regions returned at the finer level, so that the total does not exceed the maximum:
 /// the nearest first, then the regions that add the fewest vertices, each if it fits. No remaining
 /// region that adds vertices would fit.
@@ -21,22 +37,15 @@ pub(super) fn refine(regions: &[Region], max: u64) -> Vec<bool> {
         .iter()
         .map(|region| region.coarse)
         .fold(0, u64::saturating_add);
-    let more = |region: &Region| region.fine.saturating_sub(region.coarse);
     let mut finer: Vec<(usize, &Region)> = regions
         .iter()
         .enumerate()
-        .filter(|(_, region)| more(region) > 0)
+        .filter(|(_, region)| region.gain() > 0)
         .collect();
-    finer.sort_by(|(_, a), (_, b)| {
-        let order = a
-            .distance
-            .total_cmp(&b.distance)
-            .then(more(a).cmp(&more(b)));
-        order.then_with(|| a.cell.cmp(&b.cell))
-    });
+    finer.sort_by(|(_, a), (_, b)| a.order(b));
     let mut refined = vec![false; regions.len()];
     for (at, region) in finer {
-        let with = total.saturating_add(more(region));
+        let with = total.saturating_add(region.gain());
         if let Some(refined) = refined.get_mut(at).filter(|_| with <= max) {
             (total, *refined) = (with, true);
         }

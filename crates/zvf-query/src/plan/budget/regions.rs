@@ -7,13 +7,14 @@ use zvf_model::{grid::ChunkCoord, level::LevelId, root::RootMetadata};
 use super::{
     CountsByLevel,
     count::Count,
+    is_underfilled,
     refine::{Region, refine},
 };
 use crate::{
     error::QueryError,
     geometry::{Bbox, squared_distance_to_bbox},
     query::VertexBudget,
-    resolve::choice::{LevelPart, LevelParts},
+    resolve::choice::{LevelPart, LevelParts, Sample, VertexSample},
     session::Session,
 };
 
@@ -87,11 +88,36 @@ impl Regions<'_> {
                 fine,
             })
             .collect();
-        let refined = refine(&regions, budget.vertices);
-        let both = regions.into_iter().zip(refined);
-        let refined: BTreeSet<Vec<i64>> = both
-            .filter_map(|(region, refined)| refined.then_some(region.cell))
-            .collect();
+        let is_refined = refine(&regions, budget.vertices);
+        let counts = regions.iter().zip(&is_refined);
+        let total = counts
+            .map(|(region, is_refined)| {
+                if *is_refined {
+                    region.fine
+                } else {
+                    region.coarse
+                }
+            })
+            .fold(0, u64::saturating_add);
+        let mut refined: BTreeMap<Vec<i64>, bool> = BTreeMap::new();
+        let mut rest = Vec::new();
+        for (region, is_refined) in regions.into_iter().zip(is_refined) {
+            if is_refined {
+                refined.insert(region.cell, false);
+            } else if region.gain() > 0 {
+                rest.push(region);
+            }
+        }
+        // A single level whose vertices are sampled.
+        let mut own = self.fine.difference(&self.coarse);
+        let level = own.next().copied().filter(|_| own.next().is_none());
+        let next = rest.into_iter().min_by(Region::order);
+        let sampled = next.filter(|_| is_underfilled(total, budget.vertices));
+        let mut sample = None;
+        if let Some((level, region)) = level.zip(sampled) {
+            sample = self.sample(level, &region, budget.vertices.saturating_sub(total));
+            refined.extend(sample.is_some().then_some((region.cell, true)));
+        }
         if refined.is_empty() {
             return None;
         }
@@ -100,25 +126,57 @@ impl Regions<'_> {
         let parts: Option<LevelParts> = levels.map(|level| self.part(*level, &refined)).collect();
         // At least one part, so that there is a result.
         let mut parts = parts?;
+        parts.extend(sample);
         parts.retain(|part| part.chunks.as_ref().is_none_or(|chunks| !chunks.is_empty()));
         (!parts.is_empty()).then_some(parts)
     }
 
-    /// Returns the part of a level to read.
-    fn part(&self, level: LevelId, refined: &BTreeSet<Vec<i64>>) -> Option<LevelPart> {
+    /// Returns the part of a level to read. `refined` contains the regions that are read from the finer
+    /// levels, and `true` for the region that is sampled.
+    fn part(&self, level: LevelId, refined: &BTreeMap<Vec<i64>, bool>) -> Option<LevelPart> {
         let mut counted = Vec::new();
         for (chunk, count) in self.chunks(level) {
-            let is_refined = refined.contains(&self.region_of(level, chunk)?);
-            let levels = if is_refined { &self.fine } else { &self.coarse };
-            if levels.contains(&level) {
+            let is_read = match refined.get(&self.region_of(level, chunk)?) {
+                None => self.coarse.contains(&level),
+                Some(false) => self.fine.contains(&level),
+                Some(true) => self.fine.contains(&level) && self.coarse.contains(&level),
+            };
+            if is_read {
                 counted.push((chunk.clone(), count.share));
             }
         }
-        let chunks = counted.iter().map(|(chunk, _)| chunk.clone());
-        Some(LevelPart {
-            level,
-            chunks: Some(chunks.collect()),
-            counted,
+        Some(LevelPart::of_chunks(level, counted))
+    }
+
+    /// Returns a sample of the vertices of a region, in place of those of the coarser levels and of `more`
+    /// vertices.
+    fn sample(&self, level: LevelId, region: &Region, more: u64) -> Option<LevelPart> {
+        let mut counted = Vec::new();
+        let (mut kept, mut of) = (more, 0_u64);
+        for other in self.coarse.union(&self.fine) {
+            let is_left = self.coarse.contains(other) && !self.fine.contains(other);
+            for (chunk, count) in self.chunks(*other) {
+                if self.region_of(*other, chunk)? != region.cell {
+                    continue;
+                }
+                if *other == level {
+                    of = of.saturating_add(count.share);
+                    counted.push((chunk.clone(), count.share));
+                } else if is_left {
+                    kept = kept.saturating_add(count.share);
+                }
+            }
+        }
+        let sample = VertexSample { kept, of };
+        let mut before = 0_u64;
+        for (_, count) in &mut counted {
+            let next = before.saturating_add(*count);
+            *count = sample.kept_of(next).saturating_sub(sample.kept_of(before));
+            before = next;
+        }
+        (kept < of).then(|| LevelPart {
+            sample: Some(Sample::Vertices(sample)),
+            ..LevelPart::of_chunks(level, counted)
         })
     }
 

@@ -1,15 +1,17 @@
 //! Paths and linked vertices, which come from a single level.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
-use zvf::Query;
+use zvf::{Dataset, Query};
 use zvf_model::level::LevelId;
 use zvf_query::{
-    Clip, LevelChoice, QueryError, VertexBudget,
+    Clip, LevelChoice, QueryError, QueryResult, VertexBudget,
     geometry::{Bbox, Mode},
 };
 use zvf_testkit::stores::{Layers, Random, StoreKind, layers};
 
-use super::{any_layers, check_ways, config, place, rule, run};
+use super::{any_layers, check_ways, config, numbers, place, rule, run};
 use crate::{block_on, stores::open};
 
 const KINDS: [StoreKind; 5] = [
@@ -58,13 +60,68 @@ fn check(made: &Layers, seed: u64) {
         return;
     };
     let mut result = found.unwrap_or_else(|error| panic!("{error:?}"));
-    assert_eq!(result.level.number(), level);
     check_ways_of(&dataset, &query, &result);
+    if result.level.number() < level {
+        assert!(sizes[level as usize] < max - max / 5);
+        check_sample(made, &dataset, &result, (level, max));
+        return;
+    }
     assert_eq!(result.levels.len(), 1);
+    assert_eq!(result.level.number(), level);
     assert_eq!(result.levels[0].vertices, sizes[level as usize]);
     result.levels.clear();
     let plain = Query::new().level(LevelChoice::Number(LevelId::new(level)));
     assert_eq!(result, run(&dataset, &plain));
+}
+
+/// Checks that each object comes from one of two levels, and that no other fits the budget on the finer one.
+fn check_sample(made: &Layers, dataset: &Dataset, result: &QueryResult, (level, max): (u32, u64)) {
+    let sizes = |number: u32| -> BTreeMap<i64, u64> {
+        let truth = rule::level(made, number);
+        assert!(truth.recipe.kind.is_paths());
+        let objects = truth.objects.iter().flatten();
+        let sizes = objects.map(|object| (object.id, truth.vertices_of(object).count() as u64));
+        sizes.filter(|(_, size)| *size > 0).collect()
+    };
+    let (mut coarse, fine) = (sizes(level), sizes(level - 1));
+    let left = max - result.positions.len() as u64;
+    let found = numbers(&result.positions);
+    let (mut row, mut part) = (0, 0);
+    let parts = result.parts.as_ref().unwrap();
+    for used in &result.levels {
+        let end = row + used.vertices;
+        let first = part;
+        while parts.offsets.get(part + 1).is_some_and(|next| *next <= end) {
+            part += 1;
+        }
+        let mut ids = parts.objects[first..part].to_vec();
+        ids.dedup();
+        let plain = Query::new().level(LevelChoice::Number(used.level));
+        let plain = run(dataset, &plain.objects(ids.clone()));
+        let rows = usize::try_from(row).unwrap()..usize::try_from(end).unwrap();
+        assert_eq!(found[rows], numbers(&plain.positions));
+        let own = if used.level.number() == level {
+            &mut coarse
+        } else {
+            &mut fine.clone()
+        };
+        for id in &ids {
+            assert!(own.remove(id).is_some(), "{id} twice, or without vertices");
+        }
+        if used.level.number() < level {
+            coarse.retain(|id, _| !ids.contains(id));
+            let before = |id: &i64| sizes(level).get(id).copied().unwrap_or(0);
+            let others = fine.iter().filter(|(id, _)| !ids.contains(id));
+            for (id, size) in others {
+                assert!(
+                    size.saturating_sub(before(id)) > left,
+                    "{id} fits in {left}"
+                );
+            }
+        }
+        row = end;
+    }
+    assert!(coarse.is_empty(), "missing: {coarse:?}");
 }
 
 /// Checks limits, which count paths and links here.
@@ -112,8 +169,15 @@ fn check_box(made: &Layers, seed: u64) {
         Ok(mut result) => {
             assert!(result.positions.len() as u64 <= max);
             check_ways_of(&dataset, &query, &result);
-            result.levels.clear();
+            let used = core::mem::take(&mut result.levels);
             let plain = plain.level(LevelChoice::Number(result.level));
+            let all = run(&dataset, &plain);
+            // The objects of a sample are returned whole.
+            let plain = if result == all {
+                plain
+            } else {
+                plain.objects(result.objects.clone())
+            };
             assert_eq!(result, run(&dataset, &plain), "{query:?}");
         }
     }
