@@ -185,7 +185,8 @@ class PyramidOptions(TypedDict, total=False):
     sharding: Literal["auto", "none"] | Sequence[int]
     """Number of chunks along each axis of a shard; that of level 0 unless given."""
     sparsity: Numbers
-    """Factor by which the number of objects shrinks with each level."""
+    """Factor by which the number of objects shrinks with each level; 1 keeps all. Without a method, levels
+    of paths keep a quarter by default, and at least 10,000."""
     sparsity_by: str
     """Objects to keep: random, length, coverage, group or attribute:NAME."""
     rules: Mapping[str, str]

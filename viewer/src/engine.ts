@@ -126,6 +126,7 @@ function result(found: EngineResult): Result {
   const { positions } = found;
   return {
     positions: positions instanceof BigInt64Array || positions instanceof BigUint64Array ? Float64Array.from(positions, Number) : positions,
+    level: found.level,
     dimensions: found.axes.length,
     objects: found.objects,
     partOffsets: found.partOffsets,

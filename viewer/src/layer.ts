@@ -41,6 +41,8 @@ export class Layer {
   /** The share of the vertices of the base in each tile. */
   private weights = new Map<number, number>();
   private asked = new AbortController();
+  /** Place of the level of the base among all levels. */
+  private baseLevel = 0;
   /** The question that tiles repeat; undefined while none may be read. */
   private tileQuery: Query | undefined;
 
@@ -116,13 +118,16 @@ export class Layer {
       const coarsest = levels[levels.length - 1]!;
       const isTooLarge = (coarsest.vertices ?? 0) > FIRST;
       const isCut = query.bbox && !isPaths(this.description);
-      const first: Query = { ...query, level: coarsest.level };
+      // Coarser levels lack some of the paths, and may have none that a question selects.
+      const isAsked = isPaths(this.description) && Object.keys(query).length > 0;
+      const first: Query = { ...query, ...(isAsked ? { budget: FIRST } : { level: coarsest.level }) };
       if (isCut) first.mode = "clip";
-      if (isTooLarge) first.limit = isPaths(this.description) ? 20_000 : FIRST;
+      if (isTooLarge && !isAsked) first.limit = isPaths(this.description) ? 20_000 : FIRST;
       const result = await this.store.query(first, signal);
       if (signal.aborted) return;
       this.base?.free();
       this.base = new Geometry(this.gl, result, isMesh(this.description), this.origin);
+      this.baseLevel = Math.max(levels.findIndex(({ level }) => level === result.level), 0);
       this.weigh();
       this.recolor();
       this.changed();
@@ -174,8 +179,7 @@ export class Layer {
   refine(camera: Camera, size: [number, number], budget: number, isInSlab: (box: Box) => boolean): number {
     if (!this.base || !this.tileQuery || !this.state.isVisible) return this.base && this.state.isVisible ? this.base.vertices : 0;
     const levels = this.description.levels;
-    const coarsest = levels[levels.length - 1]!;
-    const ratio = this.base.vertices / Math.max(coarsest.vertices ?? 1, 1);
+    const ratio = this.base.vertices / Math.max(levels[this.baseLevel]!.vertices ?? 1, 1);
     const most = this.counts?.vertices ?? levels[0]!.vertices ?? 0;
     const matrix = camera.matrix(size[0] / size[1]);
     const wanted = [...this.weights]
@@ -193,9 +197,9 @@ export class Layer {
     const isFull = this.held() > budget * MOST_HELD;
     for (const { at, weight, area } of wanted) {
       let level = levels.findIndex((_, l) => cost(l, weight) <= Math.max(area * DENSITY, 3000) && used + cost(l, weight) <= budget);
-      if (level < 0) level = levels.length - 1;
+      if (level < 0) level = this.baseLevel;
       const tile = this.tiles.get(at);
-      if (level >= levels.length - 1 && !tile) continue;
+      if (level >= this.baseLevel && !tile) continue;
       keep.set(at, level);
       used += cost(level, weight);
       if (tile && tile.level <= level) tile.usedAt = now;

@@ -34,6 +34,7 @@ export interface Query {
   groups?: number[];
   where?: string;
   level?: number;
+  budget?: number;
   limit?: number;
   select?: string[];
 }
@@ -41,6 +42,8 @@ export interface Query {
 export type Column = ArrayLike<number | bigint | string | boolean | null>;
 
 export interface Result {
+  /** The level, the finest if there are several. */
+  level: number;
   positions: Float32Array | Float64Array | ArrayLike<number>;
   /** Numbers of a position. */
   dimensions: number;

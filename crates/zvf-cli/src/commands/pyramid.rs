@@ -88,7 +88,9 @@ pub struct PyramidArgs {
     /// none; by default as the store declares, or as level 0.
     #[arg(long, value_name = "auto|none|I,J,K", value_parser = sharding)]
     shard: Option<ShardingPolicy>,
-    /// Factor by which the number of objects shrinks, one number per level.
+    /// Factor by which the number of objects shrinks, one number per level; 1 keeps all.
+    ///
+    /// Without --method, levels of paths keep a quarter of the paths by default, and at least 10,000.
     #[arg(long, value_name = "FACTOR,…", value_delimiter = ',')]
     sparsity: Vec<f64>,
     /// Choice of the objects to keep: random, length, coverage, group, attribute:NAME or

@@ -1,6 +1,6 @@
 //! `zvf pyramid`, as a user runs it.
 
-use std::{fs, iter};
+use std::{fmt::Write as _, fs, iter};
 
 use serde_json::{Value, json};
 use zvf::{CreateOptions, Design, Geometry, GeometryKind, NumericColumn};
@@ -39,7 +39,7 @@ fn levels_are_built_reported_and_refreshed() {
     ]);
     let info = bench.json(&["info", "@tracts.zv"]);
     assert_eq!(vertices(&made), vertices(&info)[1..]);
-    assert_eq!(made["levels"][0]["method"], "bins");
+    assert_eq!(made["levels"][0]["method"], "simplify");
     let report = bench.json(&["validate", "@tracts.zv"]);
     assert_eq!(report["findings"], Value::Array(Vec::new()));
     let said = bench.says(&["pyramid", "@tracts.zv", "--refresh"]);
@@ -290,4 +290,99 @@ fn links_of_shared_fragments_are_followed() {
     assert!(said.contains("only --method bins"), "{said}");
     let made = bench.json(&levels);
     assert_eq!(made["levels"][0]["method"], "bins");
+}
+
+/// Writes streamlines in two groups, with a weight for each.
+fn streamlines(bench: &Bench, name: &str, ids: core::ops::Range<u64>) {
+    let mut rows = String::from("x,y,z,part,object_id\n");
+    let mut groups = String::from("group,object_id\n");
+    let mut objects = String::from("object_id,object.weight\n");
+    for id in ids {
+        let (y, z) = (id % 211, id / 211);
+        for (at, x) in [0, 10, 20].iter().enumerate() {
+            writeln!(rows, "{x},{y}.{},{z},{id},{id}", at % 2).unwrap();
+        }
+        writeln!(objects, "{id},{id}").unwrap();
+        writeln!(groups, "{},{id}", id % 2).unwrap();
+    }
+    bench.file(&format!("{name}.csv"), &rows);
+    bench.file(&format!("{name}.objects.csv"), &objects);
+    bench.file(&format!("{name}.groups.csv"), &groups);
+}
+
+/// Levels of streamlines had all of them, so that their pictures took as long as those of level 0.
+#[test]
+fn levels_of_many_paths_have_fewer_and_simpler_ones() {
+    let bench = Bench::new();
+    streamlines(&bench, "a", 0..44_000);
+    let create = [
+        "create",
+        "@a.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@a.csv",
+    ];
+    bench.says(&[&create[..], &["--chunk-shape", "80,80,80"]].concat());
+    let build = ["pyramid", "@a.zv", "--levels", "2", "--overwrite"];
+    let made = bench.json(&build);
+    let objects = |made: &Value| -> Vec<Value> {
+        let levels = made["levels"].as_array().unwrap().iter();
+        levels.map(|level| level["objects"].clone()).collect()
+    };
+    assert_eq!(objects(&made), [11_000, 10_000], "{made}");
+    assert_eq!(made["levels"][0]["method"], "simplify");
+    assert!(vertices(&made)[0] < 11_000 * 3, "{made}");
+    // The levels are nested, and have the groups and attributes of all objects.
+    let ids = |level: &str| -> std::collections::BTreeSet<String> {
+        let table = bench.result("@a.zv", &["--level", level, "--select", "object.weight"]);
+        let paths = table.lines().filter_map(|row| row.split(',').nth(4));
+        paths.skip(1).map(str::to_owned).collect()
+    };
+    assert!(ids("1").is_superset(&ids("2")) && ids("2").len() == 10_000);
+    let group = ["query", "@a.zv", "--group", "1", "--level", "1", "--count"];
+    let members = bench.json(&group)["objects"].as_u64().unwrap();
+    assert!((5_000..6_000).contains(&members), "{members}");
+    let report = bench.json(&["validate", "@a.zv"]);
+    assert_eq!(report["ok"], true, "{report}");
+    // A refresh gives what a new pyramid gives.
+    streamlines(&bench, "b", 44_000..44_100);
+    bench.says(&[
+        "append",
+        "@a.zv",
+        "--from",
+        "@b.csv",
+        "--out-of-bounds",
+        "expand",
+    ]);
+    bench.says(&["delete", "@a.zv", "--where", "object.weight < 40"]);
+    bench.says(&["pyramid", "@a.zv", "--refresh"]);
+    let levels = ["1", "2"].map(|level| ["--level", level]);
+    let refreshed = levels.map(|level| bench.result("@a.zv", &level));
+    assert_eq!(objects(&bench.json(&build)), [11_015, 10_000]);
+    let again = levels.map(|level| bench.result("@a.zv", &level));
+    assert!(again == refreshed);
+    // A budget is filled with paths of a finer level: first those that the coarser levels have.
+    let counted = bench.json(&["query", "@a.zv", "--budget", "60000", "--count"]);
+    let count = counted["vertices"].as_u64().unwrap();
+    assert!(
+        (48_000..=60_000).contains(&count) && counted["level"] == 0,
+        "{counted}"
+    );
+    assert!(counted["objects"].as_u64().unwrap() >= 11_015, "{counted}");
+    // An object that a level lacks was empty within a budget.
+    let kept = ids("1");
+    let mut all = (40..).map(|id: u64| id.to_string());
+    let missing = all.find(|id| !kept.contains(id)).unwrap();
+    let object = [
+        "query", "@a.zv", "--object", &missing, "--count", "--budget",
+    ];
+    assert_eq!(bench.json(&[&object[..], &["3"]].concat())["vertices"], 3);
+    let said = bench.refused(&[&object[..], &["2"]].concat());
+    assert!(said.contains("3 vertices on level 0"), "{said}");
+    // The options that keep all paths.
+    for option in [["--method", "bins"], ["--sparsity", "1"]] {
+        let made = bench.json(&[&build[..], &option].concat());
+        assert_eq!(objects(&made), [44_060, 44_060], "{option:?}");
+    }
 }

@@ -21,6 +21,10 @@ const MAX_COARSEST_VERTICES: u64 = 100_000;
 const VERTEX_RATIO: f64 = 8.0;
 /// Target ratio for the surface of a mesh: a quarter of the faces is half the resolution.
 const FACE_RATIO: f64 = 4.0;
+/// Ratio of the paths of a level to those of the next. ADR 49 has measurements.
+const PATH_RATIO: f64 = 4.0;
+/// A level has at least this many paths, or all.
+const MIN_PATHS: u64 = 10_000;
 /// Upper bound on the number of levels.
 const MAX_LEVELS: u32 = 24;
 /// Number of chunks sampled.
@@ -35,8 +39,8 @@ const MAX_HALVINGS: u32 = 24;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AutoLevels {
-    /// Method. Default: `Subset` for points, `Bins` for paths and graphs, `Simplify` for skeletons
-    /// and `Collapse` for meshes.
+    /// Method. Default: `Subset` for points, `Simplify` for paths and skeletons, `Bins` for graphs
+    /// and `Collapse` for meshes. By default, a level of paths also keeps a quarter of them only.
     pub method: Option<MethodKind>,
     /// Number of levels. Default: levels are added until one has fewer than 100,000 vertices or a
     /// single chunk.
@@ -60,7 +64,8 @@ pub struct AutoLevels {
     pub cull: u32,
     /// Number of chunks, along each axis, that one chunk of the next level covers.
     pub chunk_scale: Option<u32>,
-    /// Objects that each level keeps of the next finer level; the last selection repeats.
+    /// Objects that each level keeps of the next finer level; the last selection repeats. Default:
+    /// all objects with a method, and without one a quarter of the paths, but at least 10,000.
     pub sparsity: Vec<ObjectSelection>,
     /// True if each point is on exactly one level.
     pub additive: bool,
@@ -177,6 +182,9 @@ impl AutoLevels {
             Some(sparsity) if source.objects.is_some() => Some(sparsity.clone()),
             // Objects with a point or two cannot lose points, so that whole objects are dropped.
             None if way.samples_points() => self.fewer_points(source, known),
+            None if self.method.is_none() && way == MethodKind::Simplify && source.is_paths() => {
+                self.fewer_paths(source)
+            }
             _ => None,
         };
         let root = source.dataset.root();
@@ -271,16 +279,30 @@ impl AutoLevels {
         source: &Source<'_>,
         known: Option<LevelSize>,
     ) -> Option<ObjectSelection> {
-        let (objects, known) = (source.objects.as_deref()?, known?);
-        let indices = (0..objects.len()).filter(|index| !objects.fragments(*index).is_empty());
-        let is_many = indices.count() as f64 * 2.0 > known.vertices as f64 / 2.0;
-        is_many.then_some(ObjectSelection {
+        let is_many = objects_with_vertices(source)? as f64 * 2.0 > known?.vertices as f64 / 2.0;
+        is_many.then(|| self.drawn(Amount::Share(1.0 / VERTEX_RATIO)))
+    }
+
+    /// Selects a part of the paths; `None` if there are few.
+    fn fewer_paths(&self, source: &Source<'_>) -> Option<ObjectSelection> {
+        let paths = objects_with_vertices(source)?;
+        let amount = if paths as f64 / PATH_RATIO >= MIN_PATHS as f64 {
+            Amount::Share(1.0 / PATH_RATIO)
+        } else {
+            Amount::Count(MIN_PATHS)
+        };
+        (paths > MIN_PATHS).then(|| self.drawn(amount))
+    }
+
+    /// Selects objects by hashes of their ids, so that levels are nested.
+    fn drawn(&self, amount: Amount) -> ObjectSelection {
+        ObjectSelection {
             sparsity: Sparsity {
-                amount: Amount::Share(1.0 / VERTEX_RATIO),
+                amount,
                 strategy: Strategy::Random { seed: self.seed },
             },
             attribute: None,
-        })
+        }
     }
 
     /// Designs all additive levels. Each is a sample of level 0 with the same seed, so that each
@@ -377,13 +399,20 @@ impl AutoLevels {
                 MethodKind::Simplify
             };
         }
-        let is_points = source.links.is_none() && !source.is_paths();
-        if is_points {
-            MethodKind::Subset
-        } else {
-            MethodKind::Bins
+        match (source.is_paths(), source.links.is_some()) {
+            // Only the other method has cells.
+            (true, _) if self.cell.is_none() => MethodKind::Simplify,
+            (false, false) => MethodKind::Subset,
+            _ => MethodKind::Bins,
         }
     }
+}
+
+/// Returns the number of objects with vertices; `None` for a store without objects.
+fn objects_with_vertices(source: &Source<'_>) -> Option<u64> {
+    let objects = source.objects.as_deref()?;
+    let indices = (0..objects.len()).filter(|index| !objects.fragments(*index).is_empty());
+    Some(indices.count() as u64)
 }
 
 /// Returns `scale` for spatial axes, and 1 for others.
