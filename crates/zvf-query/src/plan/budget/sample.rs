@@ -110,7 +110,9 @@ impl Session<'_> {
         let mut fitted = parts.to_vec();
         let mut samples = parts.iter().map(|part| &part.sample);
         let is_by_object = samples.any(|sample| matches!(sample, Some(Sample::Objects(_))));
-        fitted.iter_mut().for_each(|part| part.sample = None);
+        for part in &mut fitted {
+            part.sample = None;
+        }
         let query = Query {
             columns: Selection::none(),
             limit: None,

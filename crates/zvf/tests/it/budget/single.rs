@@ -125,7 +125,7 @@ fn check_sample(made: &Layers, dataset: &Dataset, result: &QueryResult, (level, 
 }
 
 /// Checks limits, which count paths and links here.
-fn check_ways_of(dataset: &zvf::Dataset, query: &Query, result: &zvf::QueryResult) {
+fn check_ways_of(dataset: &Dataset, query: &Query, result: &QueryResult) {
     if result.positions.is_empty() {
         check_ways(dataset, query, result);
     }
