@@ -26,7 +26,7 @@ const BATCH_INDEXES: usize = 4096;
 
 /// Count of a chunk whose vertices cannot be counted. It exceeds any budget, so that other levels
 /// are preferred.
-const UNKNOWN: u64 = u64::MAX;
+pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// Vertex counts of a level's chunks, cached with the level.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use zvf_model::{grid::ChunkCoord, level::LevelId, root::RootMetadata};
 
 use super::{
     CountsByLevel,
-    count::Count,
+    count::{Count, UNKNOWN},
     is_underfilled,
     refine::{Region, refine},
 };
@@ -158,6 +158,9 @@ impl Regions<'_> {
             for (chunk, count) in self.chunks(*other) {
                 if self.region_of(*other, chunk)? != region.cell {
                     continue;
+                }
+                if count.all == UNKNOWN {
+                    return None;
                 }
                 if *other == level {
                     of = of.saturating_add(count.share);
