@@ -21,6 +21,7 @@ use crate::{
         GeometryReadOptions, InputFile, MissingPolicy, TableReadOptions,
         arrays::{self, InterchangeArrays},
         column::NullPolicy,
+        contained::contained,
         input_table::{self, InputTable},
         rename::Renaming,
     },
@@ -92,7 +93,7 @@ impl TableStream {
             let stream = NpzStream::open(input, options)?;
             return Ok(stream.map(|stream| Self::Npz(Box::new(stream))));
         }
-        let stream = RowStream::open(input, options, min)?;
+        let stream = contained(input.path(), || RowStream::open(input, options, min))?;
         Ok(stream.map(|stream| Self::Rows(Box::new(stream))))
     }
 
@@ -288,11 +289,15 @@ impl GeometrySource for TableStream {
             Self::Npz(stream) => return stream.next(vertices),
             Self::Rows(stream) => stream,
         };
-        let mut rows = match stream.rows.take() {
-            Some(rows) => rows,
-            None => stream.rows()?,
-        };
-        let (table, read) = rows.next(stream, vertices.max(1))?;
+        let started = stream.rows.take();
+        let (rows, (table, read)) = contained(stream.input.path(), || {
+            let mut rows = match started {
+                Some(rows) => rows,
+                None => stream.rows()?,
+            };
+            let read = rows.next(stream, vertices.max(1))?;
+            Ok((rows, read))
+        })?;
         stream.rows = Some(rows);
         if read == 0 {
             return Ok(None);

@@ -32,9 +32,9 @@ Examples:
   zvf edit tracts.zv --from seven.csv --remove 7,8
   zvf query cloud.zv --row-ids -o cloud.parquet
   zvf edit cloud.zv --attributes classified.parquet
-  zvf edit cloud.zv --drop-attribute class
   zvf query cloud.zv --where \"class = 7\" --row-ids -o points.csv
-  zvf edit cloud.zv --from points.csv"
+  zvf edit cloud.zv --from points.csv
+  zvf edit cells.zv --drop-attribute radius"
 )]
 pub(crate) struct EditArgs {
     #[command(flatten)]

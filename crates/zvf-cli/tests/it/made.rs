@@ -175,8 +175,8 @@ fn rejected_input_leaves_no_files() {
             "give a table a column part or object_id",
         ),
         (
-            "points",
-            "x,y\n1,2\n",
+            "polylines",
+            "x,y,part\n1,2,0\n",
             &["--memory", "10"],
             "--memory allows 10; raise it",
         ),

@@ -502,7 +502,7 @@ fn unfinished_plans_are_replaced_on_request_only() {
         &at("x.zv"),
         "--from",
         &at("a.csv"),
-        "--kind=points",
+        "--kind=polylines",
     ]);
     assert!(said.contains("cannot be divided into tasks"), "{said}");
 }
