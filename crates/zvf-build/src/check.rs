@@ -98,8 +98,8 @@ fn check_support(
         check_links(geometry, design, numbering)?;
     }
     let has_ends = design.kind.is_paths() || design.kind.is_linked();
-    let owners = geometry.owners().ids().into_iter().flatten();
-    let owners = owners.filter(|id| has_ends || **id != Owner::NONE);
+    let named = geometry.owners().ids().into_iter().flatten();
+    let owners = named.filter(|id| has_ends || **id != Owner::NONE);
     for &id in owners.chain(geometry.objects().into_iter().flatten()) {
         check_id(id, design.profile)?;
     }

@@ -65,8 +65,8 @@ fn in_unit(comment: &str, unit: &str) -> String {
 /// Returns the unit that a comment states: the full name of a unit of length, or a multiple of one,
 /// such as `8 nanometer`.
 fn stated_unit(comment: &str) -> Option<String> {
-    let text = comment.trim_start_matches('#').trim_start();
-    let text = text.strip_prefix("Meta:")?;
+    let line = comment.trim_start_matches('#').trim_start();
+    let text = line.strip_prefix("Meta:")?;
     let meta: Value = serde_json::from_str(text).ok()?;
     let stated = meta.get("units")?.as_str()?.trim();
     let (number, name) = stated.split_once(' ').unwrap_or(("1", stated));

@@ -196,8 +196,8 @@ fn create_from_tables<'py>(
         reading.memory = options.memory;
         let (file, read) = (input.clone(), reading.clone());
         let open = move || TableStream::open(&file, &read, whole_size);
-        let opened = engine::run(py, engine::blocking(open))?;
-        let opened = opened.map_err(|error| error.into_exception(py))?.ok();
+        let result = engine::run(py, engine::blocking(open))?;
+        let opened = result.map_err(|error| error.into_exception(py))?.ok();
         if let Some(mut stream) = opened.filter(|stream| stream.bytes() > whole_size) {
             stream.complete(&mut design);
             let (names, own) = (stream.axes(), &stream.description().axes);

@@ -11,7 +11,7 @@ use zvf::{BuildError, ErrorKind, numeric::Kind};
 use zvf_model::{base64::Base64Error, closest::closest, metadata::MetadataError};
 
 use crate::{
-    axis_units::AxisUnitError,
+    axis_unit_error::AxisUnitError,
     display::shell_word,
     source_error::{kind_of_batch, kind_of_io, kind_of_reading, kind_of_zip},
     table_error::{ColumnError, CsvError, NpyReadError},

@@ -4,7 +4,7 @@ use core::fmt;
 
 use zvf::{AxisSpec, NumericColumn, numeric::Kind};
 
-use crate::values::{narrow, to_f32_bytes, to_f64};
+use crate::floats::{narrow, to_f32_bytes, to_f64};
 
 /// A unit of length, which is a power of ten of the metre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

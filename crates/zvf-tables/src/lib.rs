@@ -66,10 +66,12 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+mod axis_unit_error;
 mod axis_units;
 mod csv;
 pub mod display;
 mod error;
+mod floats;
 mod format;
 mod keyed_table;
 pub mod length;
@@ -92,7 +94,8 @@ mod table_stream;
 mod unit_names;
 pub mod values;
 
-pub use axis_units::{AxisUnitError, settle_units};
+pub use axis_unit_error::AxisUnitError;
+pub use axis_units::settle_units;
 pub use error::{FileError, FileFault, FilePlace};
 pub use format::{FileFormat, extensions};
 pub use keyed_table::{KeyedTable, TableKey, read_keyed, read_keys};

@@ -6,7 +6,8 @@ use zvf_model::root::RootMetadata;
 
 use crate::{
     FileFormat, GeometryInput,
-    axis_units::{AxisUnitError, is_same_unit, unit_of_axis},
+    axis_unit_error::AxisUnitError,
+    axis_units::{is_same_unit, unit_of_axis},
     length::{LengthConversion, LengthUnit, convert_lengths},
 };
 
@@ -60,8 +61,8 @@ pub fn match_space(
     }
     let conversion = |(at, axis): (&usize, &zvf_model::root::Axis)| {
         let name = names.get(*at).cloned().unwrap_or_default();
-        let mut described = input.description.axes.iter();
-        let described = described.find(|spec| spec.name == name).cloned();
+        let mut axes = input.description.axes.iter();
+        let described = axes.find(|spec| spec.name == name).cloned();
         let mut of_file = described.unwrap_or_else(|| AxisSpec::new(name));
         if let Some(kind) = axis.kind.as_ref().filter(|_| of_file.unit.is_none()) {
             of_file.kind.clone_from(kind);

@@ -273,8 +273,8 @@ impl Coarsener {
                         all.of_fragments.push((named.object, at, named.fragment));
                     }
                     if self.shape == Ownership::Exclusive && self.width.is_none() {
-                        let named = chunk.named.iter().map(|named| named.fragment);
-                        let named: HashSet<u32> = named.collect();
+                        let fragments = chunk.named.iter().map(|named| named.fragment);
+                        let named: HashSet<u32> = fragments.collect();
                         let mut others = (0..index.len()).filter(|at| !named.contains(at));
                         others.try_for_each(|fragment| own(fragment, NO_OBJECT))?;
                     }

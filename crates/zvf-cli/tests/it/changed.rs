@@ -1049,8 +1049,8 @@ fn points_without_an_object_are_created_appended_and_coarsened() {
     ];
     bench.says(&[&line[..], &["--sparsity", "1"]].concat());
     let coarse = bench.result("@a.zv", &["--level", "1", "--select", ""]);
-    let owners = coarse.lines().filter_map(|line| line.split(',').nth(2));
-    let owners: Vec<&str> = owners.skip(1).collect();
+    let column = coarse.lines().filter_map(|line| line.split(',').nth(2));
+    let owners: Vec<&str> = column.skip(1).collect();
     assert_eq!(owners, ["10", "-1", "9", "-1"], "{coarse}");
     let report = bench.json(&["validate", "@a.zv"]);
     assert_eq!(report["ok"], true, "{report}");

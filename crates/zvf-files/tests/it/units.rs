@@ -214,8 +214,8 @@ fn skeletons_state_their_unit_and_are_converted_on_request() {
         let comments = json!({"comments": {"5": [[1, "# Meta: {\"units\": \"nm\"}"], [2, "# a"]]}});
         let headers = [("swc".to_owned(), comments.as_object().unwrap().clone())];
         let description = StoreDescription::from_parts(axes.clone(), None, headers.into());
-        let file = OutputFile::new(&path).unwrap();
-        let file = file.in_unit(LengthUnit::of(unit));
+        let output = OutputFile::new(&path).unwrap();
+        let file = output.in_unit(LengthUnit::of(unit));
         let written = zvf_files::write(&result(&axes), &description, &file)
             .map_err(|error| error.to_string())?;
         Ok::<_, String>((fs::read_to_string(&path).unwrap(), written.left_out))

@@ -31,7 +31,7 @@ use crate::{
     predicate::Scope,
     query::{BatchOptions, Clip, LevelChoice, Query, Shape},
     resolve::{
-        choice::{LevelPart, LevelParts, LevelPlan, Sample},
+        choice::{LevelPart, LevelParts, LevelPlan, LevelSample},
         query::{Batching, Emit, shape_of},
     },
     result::{LevelUse, QueryResult},
@@ -411,7 +411,7 @@ impl Session<'_> {
         for (at, part) in parts.iter().enumerate() {
             let mut query = part.query(query);
             let sample = match part.sample {
-                Some(Sample::Vertices(sample)) => Some(sample),
+                Some(LevelSample::Vertices(sample)) => Some(sample),
                 _ => None,
             };
             let mut sampler = VertexSampler::new(sample, left);

@@ -34,12 +34,12 @@ pub(crate) struct LevelPart {
     /// Counted vertices by chunk.
     pub(crate) counted: Vec<(ChunkCoord, u64)>,
     /// The part of the selection that is read to fill a budget; `None` for all of it.
-    pub(crate) sample: Option<Sample>,
+    pub(crate) sample: Option<LevelSample>,
 }
 
 /// A part of a selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Sample {
+pub(crate) enum LevelSample {
     /// Vertices at even distances in the order of the result.
     Vertices(VertexSample),
     /// These objects.
@@ -76,7 +76,7 @@ impl LevelPart {
 
     /// Returns whether the part is a sample without objects.
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(&self.sample, Some(Sample::Objects(objects)) if objects.is_empty())
+        matches!(&self.sample, Some(LevelSample::Objects(objects)) if objects.is_empty())
     }
 
     /// Returns these chunks of a level.
@@ -96,7 +96,7 @@ impl LevelPart {
         if let Some(chunks) = &self.chunks {
             query.chunks = Some(chunks.clone());
         }
-        if let Some(Sample::Objects(objects)) = &self.sample {
+        if let Some(LevelSample::Objects(objects)) = &self.sample {
             query.objects = Some(objects.clone());
             query.groups = None;
         }

@@ -14,7 +14,7 @@ use crate::{
     error::QueryError,
     geometry::{Bbox, squared_distance_to_bbox},
     query::VertexBudget,
-    resolve::choice::{LevelPart, LevelParts, Sample, VertexSample},
+    resolve::choice::{LevelPart, LevelParts, LevelSample, VertexSample},
     session::Session,
 };
 
@@ -178,7 +178,7 @@ impl Regions<'_> {
             before = next;
         }
         (kept < of).then(|| LevelPart {
-            sample: Some(Sample::Vertices(sample)),
+            sample: Some(LevelSample::Vertices(sample)),
             ..LevelPart::of_chunks(level, counted)
         })
     }

@@ -14,7 +14,7 @@ use crate::{
     error::QueryError,
     query::{LevelChoice, Query},
     resolve::{
-        choice::{LevelPart, LevelParts, Sample, VertexSample},
+        choice::{LevelPart, LevelParts, LevelSample, VertexSample},
         query::Batching,
     },
     result::QueryResult,
@@ -54,7 +54,7 @@ impl Session<'_> {
         let mut parts = Vec::with_capacity(2);
         for (level, ids) in [coarse, fine].into_iter().zip(objects) {
             let part = LevelPart {
-                sample: Some(Sample::Objects(ids)),
+                sample: Some(LevelSample::Objects(ids)),
                 ..LevelPart::whole(level)
             };
             let diagnostics = Diagnostics::new(query.keep_going);
@@ -109,7 +109,7 @@ impl Session<'_> {
         };
         let mut fitted = parts.to_vec();
         let mut samples = parts.iter().map(|part| &part.sample);
-        let is_by_object = samples.any(|sample| matches!(sample, Some(Sample::Objects(_))));
+        let is_by_object = samples.any(|sample| matches!(sample, Some(LevelSample::Objects(_))));
         for part in &mut fitted {
             part.sample = None;
         }
@@ -157,7 +157,7 @@ impl Session<'_> {
                 return Ok(Some(Cow::Owned(fitted)));
             }
             for (part, ids) in fitted.iter_mut().zip(refined(&objects, max)) {
-                part.sample = Some(Sample::Objects(ids));
+                part.sample = Some(LevelSample::Objects(ids));
             }
             let is_finer = fitted.last().is_some_and(|fine| !fine.is_empty());
             fitted.retain(|part| !part.is_empty());
@@ -169,7 +169,7 @@ impl Session<'_> {
             let Some(part) = part else {
                 return Ok(None);
             };
-            part.sample = Some(Sample::Vertices(VertexSample { kept, of }));
+            part.sample = Some(LevelSample::Vertices(VertexSample { kept, of }));
         }
         Ok(Some(Cow::Owned(fitted)))
     }

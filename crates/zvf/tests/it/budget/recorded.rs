@@ -55,8 +55,8 @@ fn budgets_choose_levels_of_recorded_pyramids() {
                 assert!(result.positions.len() as u64 <= budget, "{at}");
                 if result.levels.len() > 1 {
                     mixed += 1;
-                    let kind = dataset.root().first_kind();
-                    let kind = kind.unwrap_or_else(|| panic!("{at}"));
+                    let first = dataset.root().first_kind();
+                    let kind = first.unwrap_or_else(|| panic!("{at}"));
                     assert!(kind == GeometryKind::Points || kind.is_paths(), "{at}");
                     let used: Vec<_> = result.levels.iter().map(|used| used.level).collect();
                     assert!(used[0] == level || result.level < level, "{at}");
