@@ -6,7 +6,7 @@ import shutil
 import sys
 
 import compare
-import neuroglancer
+import neuroglancer_rules
 import pack
 import run
 from content import Content, queries, response
@@ -76,10 +76,10 @@ def test_rules_of_readers_for_neuroglancer(tmp_path):
         for name, one in nodes.items():
             (tmp_path / name).mkdir(parents=True, exist_ok=True)
             (tmp_path / name / "zarr.json").write_text(json.dumps(one))
-        outcome, reasons = neuroglancer.judged(rules, neuroglancer.Nodes(tmp_path))
+        outcome, reasons = neuroglancer_rules.judged(rules, neuroglancer_rules.Nodes(tmp_path))
         return outcome, sorted(reasons)
 
-    current, proposed = neuroglancer.READERS.values()
+    current, proposed = neuroglancer_rules.READERS.values()
     assert judged(current, "0.9.2") == ("opened", [])
     assert judged(current, "0.8.0")[0] == judged(current, "0.9.2", node="group")[0] == "refused"
     assert judged(current, "0.9.3", {"required_capabilities": ["additive_levels"]}) == ("opened", [])

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-import neuroglancer
+import neuroglancer_rules
 import pack
 import run
 from corpus import TESTDATA
@@ -39,7 +39,7 @@ def test_table(example, environment, tmp_path, update):
     pack.unpack(tmp_path)
     stores, features, figures = run.results(runners, tmp_path)
     made = PAGE.read_text()
-    for name, text in (("figures", run.table(stores, features, figures)), ("rules", neuroglancer.of_pack(tmp_path))):
+    for name, text in (("figures", run.table(stores, features, figures)), ("rules", neuroglancer_rules.of_pack(tmp_path))):
         before, rest = made.split(f"<!-- {name} -->")
         after = rest.split(f"<!-- end of {name} -->")[1]
         made = f"{before}<!-- {name} -->\n{text}\n<!-- end of {name} -->{after}"

@@ -94,7 +94,7 @@ def readme():
 def members():
     """Returns the contents of the archive by name."""
     found = {"LICENSE.txt": LICENSE.encode(), "README.md": readme().encode()}
-    for name in ("run.py", "compare.py", "neuroglancer.py"):
+    for name in ("run.py", "compare.py", "neuroglancer_rules.py"):
         found[name] = (HERE / name).read_bytes()
     for name in ("runner.py", "runner.mjs"):
         found[name] = (ROOT / "examples/outside" / name).read_bytes()
@@ -153,7 +153,7 @@ def check(folder):
         sys.exit("two exports differ")
     with tarfile.open(one) as archive:
         archive.extractall(folder, filter="data")
-    subprocess.run([sys.executable, "neuroglancer.py"], cwd=folder / NAME, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "neuroglancer_rules.py"], cwd=folder / NAME, check=True, stdout=subprocess.DEVNULL)
     for command in SMALL.values():
         if shutil.which(command[0]) is None:
             sys.exit(f"{command[0]} is missing")

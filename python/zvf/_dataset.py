@@ -646,7 +646,7 @@ class Dataset:
         if not names:
             raise TypeError("give the names of attributes")
         parts = [(name.partition("."), name) for name in names]
-        given = [
+        given: list[tuple[str | None, str]] = [
             (scope, rest) if dot and rest and scope in FAMILIES else (None, name)
             for (scope, dot, rest), name in parts
         ]
@@ -748,7 +748,7 @@ class Dataset:
     def _query(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a query, with the numbers of the groups that it names, and the ids of
         objects near a position that are selected whole."""
-        query = dict(options)
+        query: dict[str, Any] = dict(options)
         groups = query.get("groups")
         if isinstance(groups, str):
             groups = [groups]
@@ -762,7 +762,7 @@ class Dataset:
                 raise ValueError("whole needs nearest, a position")
             search = {name: query.get(name) for name in SEARCH}
             query = {name: value for name, value in query.items() if name not in SEARCH}
-            levels = {name: query[name] for name in ("level", "geometry") if name in query}
+            levels: dict[str, Any] = {name: query[name] for name in ("level", "geometry") if name in query}
             query["objects"], _ = self._raw.nearest_objects({**search, **levels})
         return query
 

@@ -1,6 +1,6 @@
 """Which stores two readers for Neuroglancer open, by the rules in their sources.
 
-usage: neuroglancer.py
+usage: neuroglancer_rules.py
 
 Neither reader is in a release of Neuroglancer (2.41.2 is the last), and none is run here: rules say what a reader refuses
 or leaves out, and a store that it opens whole may still be drawn wrongly. Rules about bytes of cells are not checked.
