@@ -18,7 +18,7 @@ use crate::{
     AttributeRename, FileError, FileFormat, NpzStream, StoreDescription, WholeFile,
     csv::{CsvColumns, CsvRows},
     table::{
-        GeometryReadOptions, InputFile, MissingPolicy, TableReadOptions,
+        GeometryReadOptions, InputFile, MissingPolicy,
         arrays::{self, InterchangeArrays},
         column::NullPolicy,
         contained::contained,
@@ -28,7 +28,7 @@ use crate::{
     table_files::{add_tables_beside, read_description},
 };
 #[cfg(feature = "arrow")]
-use crate::{arrow, record_batch::TableBuilder};
+use crate::{arrow, record_batch::TableBuilder, table::TableReadOptions};
 
 /// A table, or the arrays of an npz file, that is read in batches.
 #[derive(Debug)]
@@ -263,6 +263,10 @@ impl RowStream {
 
 impl TableRows {
     /// Reads about this many rows. Returns them with their number.
+    #[cfg_attr(
+        not(feature = "arrow"),
+        expect(unused_variables, reason = "only batches of Arrow need the schema")
+    )]
     fn next(&mut self, of: &RowStream, rows: usize) -> Result<(InputTable, usize), FileError> {
         match self {
             Self::Csv(reader) => reader.next(rows),

@@ -5,6 +5,7 @@ use zvf::{Bbox, Dataset, LevelId, Mode, NearestObject, Position, Predicate, Quer
 use zvf_model::grid::ChunkCoord;
 
 use super::values;
+#[cfg(feature = "render")]
 use crate::display::{group_digits, len_u64};
 
 /// Returns the number of a group; `None` for a name.
@@ -174,6 +175,7 @@ impl SelectionArgs {
     }
 
     /// Describes what is selected beside a region, such as `groups left, fa > 0.3`; `None` for everything.
+    #[cfg(feature = "render")]
     pub(crate) fn describe(&self) -> Option<String> {
         let listed = |what: &str, names: Vec<String>| {
             const LISTED: usize = 5;
