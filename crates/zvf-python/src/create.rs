@@ -259,8 +259,9 @@ pub(crate) fn settle_file_units(
 /// Takes new names of attributes of a file.
 fn renames(given: &mut Keywords<'_>) -> PyResult<Vec<AttributeRename>> {
     let names: Option<BTreeMap<String, String>> = given.get("rename")?;
-    let names = names.into_iter().flatten();
     Ok(names
+        .into_iter()
+        .flatten()
         .map(|(old, new)| AttributeRename::new(old, new))
         .collect())
 }

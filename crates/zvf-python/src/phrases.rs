@@ -1,6 +1,6 @@
 //! Messages of the engine in the words of Python: options of the command are keyword arguments.
 
-/// Phrases about the command, and what Python has instead. A longer one precedes those that it contains.
+/// Names of the command and their counterparts in Python. A name precedes the shorter ones in it.
 const PHRASES: [(&str, &str); 26] = [
     ("`zvf validate --repair`", "zvf.repair"),
     ("zvf pyramid --overwrite", "Dataset.pyramid(overwrite=True)"),

@@ -362,7 +362,7 @@ fn levels_of_many_paths_have_fewer_and_simpler_ones() {
     assert_eq!(objects(&bench.json(&build)), [11_015, 10_000]);
     let again = levels.map(|level| bench.result("@a.zv", &level));
     assert!(again == refreshed);
-    // A budget is filled with paths of a finer level: first those that the coarser levels have.
+    // Finer paths fill the budget, those of coarser levels first.
     let counted = bench.json(&["query", "@a.zv", "--budget", "60000", "--count"]);
     let count = counted["vertices"].as_u64().unwrap();
     assert!(

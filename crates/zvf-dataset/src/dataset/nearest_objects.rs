@@ -26,7 +26,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// As for [`query`](Self::query).
+    /// Returns the errors of [`query`](Self::query).
     pub async fn nearest_objects(&self, query: &Query) -> Result<Vec<NearestObject>, Error> {
         let Some(nearest) = query.nearest else {
             return Ok(Vec::new());

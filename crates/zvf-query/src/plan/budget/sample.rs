@@ -28,9 +28,9 @@ const SEED: u64 = 0;
 type ObjectVertices = Vec<(i64, u64)>;
 
 impl Session<'_> {
-    /// Returns the paths of a level of which as many as fit in `max` vertices are replaced by those of the
-    /// next finer level, or come from it alone; `None` if there are none. A query that names its objects is
-    /// not sampled.
+    /// Returns a selection of paths with at most `max` vertices: as many as fit from the finer level, the
+    /// rest from the coarser one. Returns `None` if no path of the finer level fits, or if the query names
+    /// its objects.
     pub(super) async fn path_sample(
         &self,
         query: &Query,
@@ -91,9 +91,10 @@ impl Session<'_> {
         let Some((objects, rows)) = selected_rows(&plan, &schema, &diagnostics).await? else {
             return Ok(None);
         };
-        let rows = rows.into_iter();
-        let rows = rows.filter_map(|(index, rows)| Some((objects.id(index)?, rows)));
-        Ok(Some(rows.collect()))
+        let vertices = rows
+            .into_iter()
+            .filter_map(|(index, rows)| Some((objects.id(index)?, rows)));
+        Ok(Some(vertices.collect()))
     }
 
     /// Fits the samples of some parts to the vertices that the query selects, so that all parts have up to

@@ -96,8 +96,8 @@ fn check_sample(made: &Layers, dataset: &Dataset, result: &QueryResult, (level, 
         }
         let mut ids = parts.objects[first..part].to_vec();
         ids.dedup();
-        let plain = Query::new().level(LevelChoice::Number(used.level));
-        let plain = run(dataset, &plain.objects(ids.clone()));
+        let query = Query::new().level(LevelChoice::Number(used.level));
+        let plain = run(dataset, &query.objects(ids.clone()));
         let rows = usize::try_from(row).unwrap()..usize::try_from(end).unwrap();
         assert_eq!(found[rows], numbers(&plain.positions));
         let own = if used.level.number() == level {
