@@ -116,7 +116,7 @@ pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec
     still()?.block_on(create)?;
     let queries = queries(data)?.into_iter();
     let costs = queries
-        .map(|query| cost(address, query, form == StoreForm::Bare))
+        .map(|query| cost(address, query, form.reads_rows()))
         .collect();
     std::fs::remove_dir_all(&path)?;
     costs

@@ -27,7 +27,7 @@ use crate::{
 /// Form of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreForm {
-    /// Uncompressed.
+    /// Uncompressed, with checksums.
     Plain,
     /// Uncompressed and without checksums, so that parts of cells can be read.
     Bare,
@@ -62,6 +62,11 @@ impl StoreForm {
 
     pub(crate) fn is_sealed(self) -> bool {
         self != Self::Bare
+    }
+
+    /// Returns whether rows of a cell are read without the rest of it.
+    pub(crate) fn reads_rows(self) -> bool {
+        matches!(self, Self::Plain | Self::Bare)
     }
 
     pub(crate) fn apply(self, design: &mut Design) {

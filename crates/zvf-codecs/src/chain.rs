@@ -117,6 +117,16 @@ impl ChunkCodecs {
         self.compressions.is_empty()
     }
 
+    /// Returns the size of the checksum that follows the decoded bytes, 0 if there is none; `None` if the
+    /// stored bytes are compressed.
+    pub fn trailer(&self) -> Option<u64> {
+        match &self.compressions[..] {
+            [] => Some(0),
+            [ByteCodec::Crc32c] => Some(4),
+            _ => None,
+        }
+    }
+
     /// Estimates the cost of decoding `bytes` bytes, in bytes of decompression. Checksums are about
     /// ten times cheaper.
     pub fn decode_cost(&self, bytes: usize) -> usize {

@@ -118,7 +118,8 @@ impl CellReader {
         }
     }
 
-    /// Adds a cache of `bytes` bytes for decoded cells that are read whole; 0 for none.
+    /// Adds a cache of `bytes` bytes for decoded cells that are read whole; 0 for none. Half of it is
+    /// for the checked blocks of cells that are read in parts, if the store is sealed and not a folder.
     ///
     /// The least recently used cells are evicted. A cell that changes after it was read is not
     /// read again, so writers should not use a cache.
@@ -132,10 +133,21 @@ impl CellReader {
     /// ```
     #[must_use]
     pub fn with_cache(self, bytes: u64) -> Self {
+        let mut cells = bytes;
+        if bytes > 0 && self.reads_sealed_parts(true) {
+            cells = bytes / 2;
+            self.store.cache_blocks(bytes.saturating_sub(cells));
+        }
         Self {
-            cache: (bytes > 0).then(|| Arc::new(PayloadCache::new(bytes))),
+            cache: (bytes > 0).then(|| Arc::new(PayloadCache::new(cells))),
             ..self
         }
+    }
+
+    /// Returns whether parts of cells with a checksum are read alone, checked by the inventory: not from
+    /// files if there is a cache, since a whole cell in it serves all further queries.
+    fn reads_sealed_parts(&self, has_cache: bool) -> bool {
+        self.store.is_sealed() && !(has_cache && self.store.is_near())
     }
 
     /// Returns the store.
@@ -218,7 +230,7 @@ impl CellReader {
                 (Ok(LocatedCell::Element(element)), Some(payload)) => {
                     CellJob::cached(element, parts, payload)
                 }
-                (cell, _) => CellJob::plan(cell, parts, &indexes),
+                (cell, _) => CellJob::plan(cell, parts, &indexes, &self.store),
             });
         let budget = Arc::new(ByteBudget::new(self.store.budget()));
         let cache = self
@@ -281,7 +293,7 @@ impl CellReader {
                 let cost = job
                     .decode_cost(&results)
                     .saturating_add(read_cost(&results));
-                (job.finish(results, &budget, fills_cache), cost)
+                (job.finish(results, &store, &budget, fills_cache), cost)
             };
             return par_map_above(jobs, PARALLEL_READ_COST, run).await;
         }
@@ -298,7 +310,9 @@ impl CellReader {
                 (job, results)
             })
             .collect();
-        let finish = move |(job, results): (CellJob, _)| job.finish(results, &budget, fills_cache);
+        let store = self.store.clone();
+        let finish =
+            move |(job, results): (CellJob, _)| job.finish(results, &store, &budget, fills_cache);
         if cost < PARALLEL_DECODE_BYTES {
             return Ok(jobs.into_iter().map(finish).collect());
         }

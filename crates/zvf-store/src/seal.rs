@@ -8,11 +8,13 @@
 //! A reader checks everything that it reads against the entry of the object. The leaf with the
 //! entry is fetched together with the object, and kept. `docs/adr/0023` describes the format.
 
+mod block_cache;
 mod entry;
 mod index;
 mod inventory;
 mod leaf;
 
+pub(crate) use block_cache::BlockCache;
 pub(crate) use entry::{CheckExtent, SealEntry, aligned};
 pub(crate) use index::{LeafPlace, MEMBER, SealIndex};
 pub(crate) use inventory::{Inventory, Leaf, child_nodes};

@@ -16,7 +16,11 @@ use zvf_codecs::{ChunkCodecs, CodecsError, DecodedForm, ShardLayout};
 ///
 /// Cloning is cheap.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CellArray(Arc<Description>);
+pub struct CellArray {
+    description: Arc<Description>,
+    /// Checksums of cells are not needed to read parts of them.
+    is_sealed: bool,
+}
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Description {
@@ -95,45 +99,62 @@ impl CellArray {
         if framed == matches!(items, CellContents::Fixed(_)) {
             return Err(CellArrayError::Serialiser);
         }
-        Ok(Self(Arc::new(Description {
-            node,
-            array,
-            codecs,
-            sharding,
-            items,
-        })))
+        Ok(Self {
+            description: Arc::new(Description {
+                node,
+                array,
+                codecs,
+                sharding,
+                items,
+            }),
+            is_sealed: false,
+        })
     }
 
     /// Returns the key of the array.
     pub fn node(&self) -> &Key {
-        &self.0.node
+        &self.description.node
     }
 
     /// Returns the metadata of the array.
     pub fn metadata(&self) -> &Arc<Array> {
-        &self.0.array
+        &self.description.array
     }
 
     /// Returns whether a part of a cell can be read without the rest.
     pub fn is_plain(&self) -> bool {
-        self.0.codecs.is_plain()
+        self.description.codecs.is_plain()
+    }
+
+    /// Returns this array in a store whose inventory has checksums of parts of cells.
+    pub(super) fn sealed(self) -> Self {
+        Self {
+            is_sealed: true,
+            ..self
+        }
+    }
+
+    /// Returns whether a reader of the store reads a part of a cell without the rest.
+    pub(super) fn is_read_in_parts(&self) -> bool {
+        let trailer = self.description.codecs.trailer();
+        trailer.is_some_and(|bytes| bytes == 0 || self.is_sealed)
     }
 
     /// Returns whether cells share objects.
     pub fn is_sharded(&self) -> bool {
-        self.0.sharding.is_some()
+        self.description.sharding.is_some()
     }
 
     /// Returns the codecs of a cell.
     pub fn codecs(&self) -> &ChunkCodecs {
-        &self.0.codecs
+        &self.description.codecs
     }
 
     /// Returns the number of shards, stored or not.
     pub(super) fn shard_count(&self) -> usize {
         let Description {
             array, sharding, ..
-        } = &*self.0;
+        } = &*self.description;
         if sharding.is_none() {
             return 0;
         }
@@ -147,7 +168,11 @@ impl CellArray {
     /// Returns the size of the indexes of all shards in bytes.
     pub(super) fn shard_index_bytes(&self) -> u64 {
         let count = u64::try_from(self.shard_count()).unwrap_or(u64::MAX);
-        let size = self.0.sharding.as_ref().map_or(0, ShardLayout::index_size);
+        let size = self
+            .description
+            .sharding
+            .as_ref()
+            .map_or(0, ShardLayout::index_size);
         count.saturating_mul(size)
     }
 
@@ -158,7 +183,7 @@ impl CellArray {
             array,
             sharding: Some(sharding),
             ..
-        } = &*self.0
+        } = &*self.description
         else {
             return Vec::new();
         };
@@ -180,7 +205,7 @@ impl CellArray {
     }
 
     pub(crate) fn description(&self) -> &Arc<Description> {
-        &self.0
+        &self.description
     }
 }
 

@@ -69,12 +69,19 @@ pub(super) enum ElementPlan {
     /// One read of the whole cell.
     Whole,
     /// One read for each part.
-    Parts {
-        /// The first read is of the frame header, or of a byte that tells whether the cell exists.
-        has_head: bool,
-        /// Size of the payload, as far as the extent of the cell bounds it.
-        max_size: Option<u64>,
-    },
+    Parts(PartsPlan),
+}
+
+/// The reads of the parts of a cell.
+#[derive(Clone, Copy)]
+pub(super) struct PartsPlan {
+    /// The first read is of the frame header, or of a byte that tells whether the cell exists.
+    has_head: bool,
+    /// Size of the payload, as far as the extent of the cell bounds it.
+    max_size: Option<u64>,
+    /// The bytes of a sealed object that are not its payload: the inventory has the size of the
+    /// object, so that the frame header is not read.
+    frame: Option<u64>,
 }
 
 impl Element {
@@ -139,11 +146,13 @@ impl Element {
         slice_parts(self.key(), payload, parts)
     }
 
-    /// Adds the reads for `parts` to `reads`.
+    /// Adds the reads for `parts` to `reads`. In a sealed store, the inventory has checksums of parts,
+    /// so that the checksum of the cell is not needed.
     pub(super) fn plan(
         &self,
         parts: &[Part],
         indexes: &KnownIndexes,
+        is_sealed: bool,
         reads: &mut Vec<Read>,
     ) -> ElementPlan {
         let extent = match self.extent(indexes) {
@@ -152,9 +161,12 @@ impl Element {
             Err(error) => return ElementPlan::Known(Err(error)),
         };
         let mut push = |range| reads.push(Read::new(self.key().clone(), range));
-        let is_sliceable = self.array.codecs.is_plain() && self.array.items != CellContents::Frames;
+        let is_sliceable = |trailer: &u64| {
+            (is_sealed || *trailer == 0) && self.array.items != CellContents::Frames
+        };
+        let trailer = self.array.codecs.trailer().filter(is_sliceable);
         let parts: Option<Vec<&Range<u64>>> = parts.iter().map(Option::as_ref).collect();
-        let Some(parts) = parts.filter(|_| is_sliceable) else {
+        let (Some(trailer), Some(parts)) = (trailer, parts) else {
             push(match extent {
                 Extent::Object => ByteRange::Full,
                 Extent::Within(range) => ByteRange::Bounded(range),
@@ -166,19 +178,31 @@ impl Element {
             Extent::Within(range) => (range.start, Some(range.end.saturating_sub(range.start))),
         };
         let (header, max_size) = match self.array.items {
-            CellContents::Fixed(size) => (0, Some(size)),
+            CellContents::Fixed(size) => {
+                let expected = size.saturating_add(trailer);
+                if let Some(found) = stored.filter(|found| *found != expected) {
+                    let source = DecodeError::Size { expected, found };
+                    return ElementPlan::Known(Err(self.decode_error(source)));
+                }
+                (0, Some(size))
+            }
             CellContents::Framed | CellContents::Frames => {
-                let max_size = stored.map(|stored| stored.saturating_sub(FRAME_HEADER));
+                let frame = FRAME_HEADER.saturating_add(trailer);
+                let max_size = stored.map(|stored| stored.saturating_sub(frame));
                 (FRAME_HEADER, max_size)
             }
         };
         let payload = start.saturating_add(header);
+        let is_framed = header > 0 && !is_sealed;
         // An empty read sends no request, so it would not tell whether the cell is absent.
-        let has_head = header > 0 || parts.iter().any(|part| part.is_empty());
+        let has_head = is_framed || parts.iter().any(|part| part.is_empty());
         if has_head {
-            push(ByteRange::Bounded(
-                start..payload.max(start.saturating_add(1)),
-            ));
+            let end = if is_framed {
+                payload
+            } else {
+                start.saturating_add(1)
+            };
+            push(ByteRange::Bounded(start..end));
         }
         for part in parts {
             // A part past the end is not read; it fails when the size is known.
@@ -188,7 +212,11 @@ impl Element {
                 payload.saturating_add(part.start)..payload.saturating_add(part.end),
             ));
         }
-        ElementPlan::Parts { has_head, max_size }
+        ElementPlan::Parts(PartsPlan {
+            has_head,
+            max_size,
+            frame: is_sealed.then(|| header.saturating_add(trailer)),
+        })
     }
 
     /// Returns the bytes of its object that the cell consists of; `None` for an absent cell.
@@ -227,18 +255,23 @@ impl Element {
         &self,
         parts: &[Part],
         mut results: impl Iterator<Item = ReadResult>,
-        has_head: bool,
-        max_size: Option<u64>,
+        plan: PartsPlan,
+        object_size: Option<u64>,
     ) -> Vec<CellResult> {
-        let head = has_head.then(|| results.next().unwrap_or(Ok(None)));
-        let size = self.size(head, max_size);
+        let max_size = plan.max_size;
+        let head = plan.has_head.then(|| results.next().unwrap_or(Ok(None)));
+        let size = match plan.frame {
+            Some(frame) => self.sealed_size(head, max_size, frame, object_size),
+            None => self.size(head, max_size),
+        };
         let result = |(part, read): (&Part, ReadResult)| {
             let part = part.clone().unwrap_or_default();
             if let Some(max_size) = max_size {
                 check_part(self.key(), &part, max_size)?;
             }
             let Some(size) = size.clone()? else {
-                return Ok(None);
+                // The object is absent, or could not be read.
+                return read.map(|_| None).map_err(CellError::from);
             };
             check_part(self.key(), &part, size)?;
             Ok(read?.map(|bytes| Fetched { bytes, size }))
@@ -264,6 +297,27 @@ impl Element {
                 self.framed_size(&head, max_size).map(Some)
             }
         }
+    }
+
+    /// Returns the size of a payload in a sealed object that is read in parts; `None` for an absent cell.
+    fn sealed_size(
+        &self,
+        head: Option<ReadResult>,
+        max_size: Option<u64>,
+        frame: u64,
+        object_size: Option<u64>,
+    ) -> Result<Option<u64>, CellError> {
+        if let Some(head) = head
+            && head?.is_none()
+        {
+            return Ok(None);
+        }
+        if max_size.is_some() {
+            return Ok(max_size);
+        }
+        let size = object_size.map(|size| size.checked_sub(frame));
+        let size = size.map(|size| size.ok_or_else(|| self.frame_error(VlenFrameError::Header)));
+        size.transpose()
     }
 
     /// Decodes a cell that was read whole.

@@ -10,7 +10,10 @@ use super::{
     element::{CacheKey, Element, ElementPlan, ReadResult, byte_count},
     shard_indexes::KnownIndexes,
 };
-use crate::io::{ByteBudget, Read};
+use crate::{
+    io::{ByteBudget, Read},
+    store::Store,
+};
 
 /// The outcome of a job, and the payload to insert into the cell cache.
 pub(super) struct JobResult {
@@ -50,12 +53,14 @@ impl CellJob {
         cell: Result<LocatedCell, CellError>,
         parts: Vec<Part>,
         indexes: &KnownIndexes,
+        store: &Store,
     ) -> Self {
         let mut reads = Vec::new();
         let source = match cell {
             Err(error) => Source::Failed(error),
             Ok(LocatedCell::Element(element)) => {
-                let plan = element.plan(&parts, indexes, &mut reads);
+                let is_sealed = store.checks(element.key());
+                let plan = element.plan(&parts, indexes, is_sealed, &mut reads);
                 Source::Element(element, plan)
             }
             Ok(LocatedCell::Child(child)) => {
@@ -115,6 +120,7 @@ impl CellJob {
     pub(super) fn finish(
         self,
         results: Vec<ReadResult>,
+        store: &Store,
         budget: &ByteBudget,
         fills_cache: bool,
     ) -> JobResult {
@@ -129,8 +135,9 @@ impl CellJob {
             Source::Element(element, ElementPlan::Known(known)) => {
                 JobOutcome::Finished(element.slice_parts(&known.map(|()| None), &parts))
             }
-            Source::Element(element, ElementPlan::Parts { has_head, max_size }) => {
-                JobOutcome::Finished(element.take_parts(&parts, results, has_head, max_size))
+            Source::Element(element, ElementPlan::Parts(plan)) => {
+                let object_size = store.sealed_size(element.key());
+                JobOutcome::Finished(element.take_parts(&parts, results, plan, object_size))
             }
             Source::Element(element, ElementPlan::Whole) => {
                 let payload = element.payload(next(), budget);

@@ -24,6 +24,9 @@ use crate::{
 
 /// Bytes of files that are read at once, about the size of a processor cache.
 const MAX_FILE_BATCH_BYTES: u64 = 8 << 20;
+/// Size of a cell from which on its parts are worth the round trip in which a query finds out which
+/// parts it needs.
+const MIN_BYTES_IN_PARTS: u64 = 64 << 10;
 /// Limit on the children of a node, far above any known store.
 const MAX_CHILDREN: usize = 1 << 24;
 /// Limit on the objects of a store, far above any known store.
@@ -39,14 +42,22 @@ impl CellSource for CellArray {
     }
 
     fn is_plain(&self) -> bool {
-        self.is_plain()
+        self.is_read_in_parts()
     }
 }
 
 impl Fetch for CellReader {
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         let array = CellArray::new(node.clone(), array);
-        array.map(AnyArray::new).map_err(|source| {
+        let in_store = |array: CellArray| {
+            let is_sealed = self.reads_sealed_parts(self.cache.is_some());
+            if is_sealed && self.store().may_have_larger(node, MIN_BYTES_IN_PARTS) {
+                array.sealed()
+            } else {
+                array
+            }
+        };
+        array.map(in_store).map(AnyArray::new).map_err(|source| {
             let problem = if source.is_unsupported() {
                 FetchProblem::Unsupported
             } else {

@@ -7,7 +7,7 @@ use crate::io::{ByteRange, FetchedRange, SealError};
 /// Size of the blocks that have a checksum each, so that a part of an object can be checked without
 /// reading the rest.
 const BLOCK_BYTES: usize = 16 << 10;
-const BLOCK: u64 = 16 << 10;
+pub(super) const BLOCK: u64 = 16 << 10;
 
 /// The size and the checksums of an object.
 ///
@@ -105,7 +105,8 @@ impl SealEntry {
         start..round_up(range.end).min(self.size).max(start)
     }
 
-    fn resolve(&self, range: &ByteRange) -> Range<u64> {
+    /// Returns the bytes of the object that `range` names.
+    pub(crate) fn resolve(&self, range: &ByteRange) -> Range<u64> {
         match range {
             ByteRange::Full => 0..self.size,
             ByteRange::Bounded(range) => range.start..range.end.min(self.size),

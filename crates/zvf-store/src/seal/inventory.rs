@@ -6,13 +6,15 @@ use bytes::Bytes;
 use futures_util::lock::Mutex as AsyncMutex;
 use zvf_model::key::Key;
 
-use super::{LeafEntries, LeafPlace, SealIndex, parse};
+use super::{BlockCache, LeafEntries, LeafPlace, SealIndex, parse};
 use crate::io::{ReadError, SealError};
 
 /// The leaves of the inventory, each parsed when its first entry is looked up.
 #[derive(Debug)]
 pub(crate) struct Inventory {
     leaves: Vec<Leaf>,
+    /// Checked blocks of objects that are read in parts, if they are cached.
+    pub(crate) blocks: OnceLock<BlockCache>,
 }
 
 #[derive(Debug)]
@@ -36,6 +38,7 @@ impl Inventory {
         });
         Self {
             leaves: leaves.collect(),
+            blocks: OnceLock::new(),
         }
     }
 
@@ -48,6 +51,23 @@ impl Inventory {
     /// Returns the leaf of a number.
     pub(crate) fn leaf(&self, number: usize) -> Option<&Leaf> {
         self.leaves.get(number)
+    }
+
+    /// Returns whether an object with this prefix of its name has `bytes` bytes or more, or may have:
+    /// leaves outside the root are not read.
+    pub(crate) fn may_have_larger(&self, prefix: &str, bytes: u64) -> bool {
+        self.leaves_with(prefix).any(|leaf| {
+            let LeafPlace::Inline(_) = &leaf.place else {
+                return true;
+            };
+            let Some(Ok(entries)) = leaf.entries() else {
+                return true;
+            };
+            let names = entries.names_from(prefix);
+            names
+                .take_while(|name| name.starts_with(prefix))
+                .any(|name| entries.size(name) >= Some(bytes))
+        })
     }
 
     /// Returns all leaves.

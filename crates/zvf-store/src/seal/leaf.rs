@@ -122,6 +122,12 @@ impl LeafEntries {
         (self.name(found) == name).then(|| self.entry(found))?
     }
 
+    /// Returns the size of the object of a name.
+    pub(crate) fn size(&self, name: &str) -> Option<u64> {
+        let found = self.entries.get(self.position(name))?;
+        (self.name(found) == name).then_some(found.size)
+    }
+
     /// Returns a copy of all entries.
     pub(crate) fn to_map(&self) -> Entries {
         let entries = self.entries.iter();

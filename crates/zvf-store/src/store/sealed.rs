@@ -16,8 +16,8 @@ use crate::{
         ReadError, SealError,
     },
     seal::{
-        self, CheckExtent, Entries, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry, SealIndex,
-        child_nodes, entry_name,
+        self, BlockCache, CheckExtent, Entries, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry,
+        SealIndex, child_nodes, entry_name,
     },
 };
 
@@ -174,19 +174,64 @@ impl Store {
             .and_then(Leaf::entries)
             .transpose()?
             .and_then(|entries| entries.get(&name));
+        let blocks = seal.blocks.get().filter(|_| self.is_cached_by_block(read));
+        if let (Some(blocks), Some(entry)) = (blocks, &known) {
+            let range = entry.resolve(&read.range);
+            if let Some(cached) = blocks.get(&read.key, &range, entry.size) {
+                return Ok(Some(cached));
+            }
+        }
         let request = widen(read, known.as_ref(), budget)?;
         let fetched = self.fetch_unchecked(&request, budget);
         let (fetched, entry) = join(fetched, self.entry(leaf, &name)).await;
-        let (fetched, entry) = (fetched?, entry?);
-        match (check(read, entry.as_ref(), fetched.as_ref())?, entry) {
-            (CheckExtent::InPart, Some(entry)) => {
-                let request = widen(read, Some(&entry), budget)?;
-                let fetched = self.fetch_unchecked(&request, budget).await?;
-                check(read, Some(&entry), fetched.as_ref())?;
-                Ok(fetched)
-            }
-            _ => Ok(fetched),
+        let (mut fetched, entry) = (fetched?, entry?);
+        let extent = check(read, entry.as_ref(), fetched.as_ref())?;
+        if let (CheckExtent::InPart, Some(entry)) = (extent, entry) {
+            let request = widen(read, Some(&entry), budget)?;
+            fetched = self.fetch_unchecked(&request, budget).await?;
+            check(read, Some(&entry), fetched.as_ref())?;
         }
+        if let (Some(blocks), Some(fetched)) = (blocks, &fetched) {
+            blocks.insert(&read.key, fetched);
+        }
+        Ok(fetched)
+    }
+
+    /// Returns whether the blocks of a read are cached: parts of an object, also where the store
+    /// delivers objects only whole.
+    fn is_cached_by_block(&self, read: &Read) -> bool {
+        match read.range {
+            ByteRange::Bounded(_) => true,
+            ByteRange::Full => self.is_read_whole(&read.key),
+            ByteRange::From(_) | ByteRange::Suffix(_) => false,
+        }
+    }
+
+    /// Caches up to `bytes` bytes of checked blocks of objects that are read in parts.
+    pub(crate) fn cache_blocks(&self, bytes: u64) {
+        if let Some(seal) = &self.seal {
+            seal.blocks.get_or_init(|| BlockCache::new(bytes));
+        }
+    }
+
+    /// Returns whether an object below `node` may have `bytes` bytes or more.
+    pub(crate) fn may_have_larger(&self, node: &Key, bytes: u64) -> bool {
+        let prefix = format!("o{node}/", node = node.as_str());
+        let seal = self.seal.as_ref();
+        seal.is_some_and(|seal| seal.may_have_larger(&prefix, bytes))
+    }
+
+    /// Returns whether reads of an object are checked against an inventory.
+    pub(crate) fn checks(&self, key: &Key) -> bool {
+        self.sealed(key).is_some()
+    }
+
+    /// Returns the size of an object in the inventory, if the leaf with its entry was fetched, as it is
+    /// after a read of the object.
+    pub(crate) fn sealed_size(&self, key: &Key) -> Option<u64> {
+        let (seal, name) = self.sealed(key)?;
+        let entries = seal.leaf_of(&name)?.entries()?.ok()?;
+        entries.size(&name)
     }
 
     /// Reads a range of a file and checks it.

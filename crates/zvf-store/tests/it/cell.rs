@@ -36,7 +36,7 @@ pub(crate) fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
     described("0/vertices", sharded_metadata(location, compressor)).unwrap()
 }
 
-fn sharded_metadata(location: &str, compressor: Option<&str>) -> Json {
+pub(crate) fn sharded_metadata(location: &str, compressor: Option<&str>) -> Json {
     let mut codecs = vec![json!({"name": "vlen-bytes"})];
     codecs.extend(compressor.map(|name| json!({"name": name})));
     let codecs = json!([{"name": "sharding_indexed", "configuration": {

@@ -1,9 +1,22 @@
 //! Stores with an inventory: every single fault is an error that names the object.
 
-use bytes::Bytes;
-use zvf_store::{ByteRange, OpenOptions, Read, ReadError, SealError, Store, Transaction};
+use core::{ops::Range, time::Duration};
+use std::sync::Arc;
 
-use crate::support::{Killer, Place, block_on, full, key, log, numbered};
+use bytes::Bytes;
+use serde_json::json;
+use zvf_model::fetch::{
+    CellOptions, CellRef, CellRequest, Fetch, FetchError, FetchProblem, Fetched,
+};
+use zvf_store::{
+    ByteRange, CellReader, OpenOptions, Read, ReadError, SealError, SimulatedNetwork, Store,
+    Transaction,
+};
+
+use crate::{
+    cell::{frame, metadata, shard, sharded_metadata},
+    support::{Killer, Place, array, block_on, full, key, log, numbered},
+};
 
 const ROOT: &[u8] = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"name": "a"}}"#;
 
@@ -29,7 +42,11 @@ fn objects() -> Vec<(&'static str, Vec<u8>)> {
 
 /// Creates a sealed store of `objects` in memory.
 async fn sealed(objects: &[(&str, Vec<u8>)]) -> Store {
-    let options = OpenOptions::default().record_requests(true);
+    sealed_with(OpenOptions::default(), objects).await
+}
+
+async fn sealed_with(options: OpenOptions, objects: &[(&str, Vec<u8>)]) -> Store {
+    let options = options.record_requests(true);
     let store = options.create("memory:").unwrap();
     let mut creation = store.begin_create().await.unwrap();
     creation.write_seal();
@@ -439,7 +456,7 @@ fn a_folder_is_checked_like_memory_and_swept_of_unused_leaves() {
         check_all(&store, &borrowed(&many[..50])).await;
         // As a process leaves it that dies before it puts the root.
         std::fs::write(folder.path().join(".zvf/seal/1-dead-0-0"), "leaf").unwrap();
-        let swept = store.sweep(core::time::Duration::ZERO).await.unwrap();
+        let swept = store.sweep(Duration::ZERO).await.unwrap();
         assert_eq!(swept, 1);
         check_all(&store, &borrowed(&many[..50])).await;
         let cell = folder.path().join("0/a/c/00003");
@@ -514,7 +531,7 @@ fn a_crash_leaves_the_inventory_of_the_state_that_readers_see() {
                 }
                 change_large(&store, 3).await;
                 assert_eq!(first_bytes(&store).await, state(3));
-                store.sweep(core::time::Duration::ZERO).await.unwrap();
+                store.sweep(Duration::ZERO).await.unwrap();
                 assert_eq!(first_bytes(&store).await, state(3));
             });
             if let Some(path) = place.path() {
@@ -557,5 +574,153 @@ fn a_change_drops_an_inventory_with_a_damaged_leaf() {
             let found = store.read_one(full("0/a/c/00001")).await.unwrap();
             assert_eq!(found.unwrap(), "new");
         }
+    });
+}
+
+/// Cells of a sealed store over a network, as a reader with a cache reads them.
+struct Cells {
+    store: Store,
+    metadata: serde_json::Value,
+    reader: CellReader,
+}
+
+impl Cells {
+    async fn new(metadata: serde_json::Value, objects: &[(&str, Vec<u8>)]) -> Self {
+        let network = SimulatedNetwork {
+            latency: Duration::ZERO,
+            bandwidth: 0,
+        };
+        let options = OpenOptions::default().simulate_network(network);
+        let store = sealed_with(options, objects).await;
+        let reader = CellReader::new(checked(&store).await).with_cache(8 << 20);
+        Self {
+            store,
+            metadata,
+            reader,
+        }
+    }
+
+    /// Reads parts of a cell. Returns them and the requests.
+    async fn read(
+        &self,
+        index: [u64; 2],
+        parts: &[Range<u64>],
+    ) -> (Vec<Result<Option<Fetched>, FetchError>>, Vec<String>) {
+        let array = Arc::new(array(self.metadata.clone()));
+        let opened = self.reader.array(&key("0/vertices"), array).unwrap();
+        assert!(opened.is_plain());
+        let wanted = parts.iter().map(|part| CellRequest {
+            cell: CellRef::Element(opened.clone(), index.to_vec()),
+            part: Some(part.clone()),
+        });
+        self.store.take_request_log();
+        let wanted: Vec<_> = wanted.collect();
+        let found = self.reader.cells(&wanted, CellOptions::default()).await;
+        (found, log(&self.store))
+    }
+
+    /// Reads a part of a cell. Returns it and the requests.
+    async fn part(
+        &self,
+        index: [u64; 2],
+        part: Range<u64>,
+    ) -> (Result<Option<Fetched>, FetchError>, Vec<String>) {
+        let (mut found, requests) = self.read(index, core::slice::from_ref(&part)).await;
+        (found.remove(0), requests)
+    }
+}
+
+/// An object that ends with its checksum.
+fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    let checksum = crc32c::crc32c(&bytes);
+    bytes.extend(checksum.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn parts_of_cells_with_a_checksum_are_read_by_block_and_kept() {
+    const CELL: &str = "0/vertices/c/1/2";
+    block_on(async {
+        let codecs = json!([{"name": "vlen-bytes"}, {"name": "crc32c"}]);
+        let metadata = metadata("variable_length_bytes", &json!([1, 1]), &codecs);
+        let payload = numbered(300_000);
+        let object = with_checksum(frame(&payload));
+        let cells = Cells::new(metadata.clone(), &[(CELL, object.clone())]).await;
+        let parts = [100_000..100_100, 200_000..200_003, 7..7];
+        let (found, requests) = cells.read([1, 2], &parts).await;
+        for (found, part) in found.iter().zip(&parts) {
+            let part = usize::try_from(part.start).unwrap()..usize::try_from(part.end).unwrap();
+            let found = found.as_ref().unwrap().as_ref().unwrap();
+            assert_eq!((&*found.bytes, found.size), (&payload[part], 300_000));
+        }
+        let block = |number: u64| number * 16_384;
+        let request = |from: u64, to: u64| format!("{CELL} bytes {from}..{to}");
+        // The first byte tells whether the cell of the empty part exists.
+        let expected = [
+            request(0, block(1)),
+            request(block(6), block(7)),
+            request(block(12), block(13)),
+        ];
+        assert_eq!(requests, expected);
+        // The same blocks again, and one of them with the next one.
+        let (found, requests) = cells.read([1, 2], &[98_400..114_000, 5..9]).await;
+        assert_eq!(
+            found[0].as_ref().unwrap().as_ref().unwrap().bytes,
+            payload[98_400..114_000]
+        );
+        assert!(requests.is_empty(), "{requests:?}");
+        let (found, requests) = cells.part([1, 2], 110_000..120_000).await;
+        assert_eq!(
+            found.as_ref().unwrap().as_ref().unwrap().bytes,
+            payload[110_000..120_000]
+        );
+        assert_eq!(requests, [request(block(6), block(8))]);
+        // An absent cell, and a part that is longer than the payload by the checksum.
+        let (found, _) = cells.part([1, 3], 0..9).await;
+        assert_eq!(*found.as_ref().unwrap(), None);
+        let (found, _) = cells.part([1, 2], 299_990..300_004).await;
+        assert_eq!(found.as_ref().unwrap_err().problem, FetchProblem::Damaged);
+
+        // A changed byte of a block is found by each part of the block, and by no other.
+        for at in [0, 100_050, 300_011] {
+            let mut changed = object.clone();
+            changed[at] ^= 1;
+            let cells = Cells::new(metadata.clone(), &[(CELL, object.clone())]).await;
+            put(&cells.store, CELL, changed).await;
+            for part in [0..4, 100_000..100_100, 200_000..200_003, 299_999..300_000] {
+                let reaches = |at: usize| u64::try_from(at).unwrap() / block(1);
+                let damaged = reaches(at) == (part.start + 8) / block(1);
+                let (found, _) = cells.part([1, 2], part.clone()).await;
+                assert_eq!(found.is_err(), damaged, "byte {at}, part {part:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn parts_of_cells_with_a_checksum_in_shards_are_read_by_block() {
+    block_on(async {
+        let metadata = sharded_metadata("end", Some("crc32c"));
+        let payload = numbered(100_000);
+        let stored = [
+            with_checksum(frame(&numbered(70_000))),
+            with_checksum(frame(&payload)),
+        ];
+        let object = shard([Some(&stored[0]), None, Some(&stored[1]), None], "end");
+        let cells = Cells::new(metadata, &[("0/vertices/c/0/1", object)]).await;
+        let (found, _) = cells.read([1, 2], &[50_000..50_008, 99_999..100_000]).await;
+        let found = found
+            .iter()
+            .map(|found| found.as_ref().unwrap().as_ref().unwrap());
+        let found: Vec<_> = found.map(|found| (&*found.bytes, found.size)).collect();
+        let expected = [
+            (&payload[50_000..50_008], 100_000),
+            (&payload[99_999..], 100_000),
+        ];
+        assert_eq!(found, expected);
+        let (found, requests) = cells.part([1, 2], 50_001..50_002).await;
+        assert!(found.is_ok() && requests.is_empty(), "{requests:?}");
+        let (found, _) = cells.part([0, 3], 0..8).await;
+        assert_eq!(*found.as_ref().unwrap(), None);
     });
 }
