@@ -191,6 +191,7 @@ fn create_from_tables<'py>(
         };
         exception(py, class, &text, None, None)
     })?;
+    let format = Some(input.format());
     let whole_size = options.memory.unwrap_or(WHOLE_MEMORY) / COPIES;
     if design.profile != Profile::Padded && !options.overwrite {
         reading.memory = options.memory;
@@ -201,7 +202,7 @@ fn create_from_tables<'py>(
         if let Some(mut stream) = opened.filter(|stream| stream.bytes() > whole_size) {
             stream.complete(&mut design);
             let (names, own) = (stream.axes(), &stream.description().axes);
-            settle_units(&mut design, names, own, None, unit.as_deref())
+            settle_units(&mut design, names, own, format, unit.as_deref())
                 .map_err(|error| unusable(&error))?;
             let notes = stream.notes().to_vec();
             let work = || zvf::create_from_source(address, &mut stream, design, &options);
@@ -220,7 +221,7 @@ fn create_from_tables<'py>(
     })?;
     input.complete(&mut design);
     let (names, own) = (input.axes.as_deref(), &input.description.axes);
-    settle_units(&mut design, names, own, None, unit.as_deref())
+    settle_units(&mut design, names, own, format, unit.as_deref())
         .map_err(|error| unusable(&error))?;
     let GeometryInput {
         geometry, notes, ..

@@ -62,6 +62,10 @@ pub fn settle_units(
         let mut of_file = AxisSpec::new(&axis.name).kind(&axis.kind);
         of_file.unit = stated.and_then(|of_file| of_file.unit.clone());
         let unit = unit_of_axis(&of_file, given, format)?;
+        // The design has the units of the file, of which an implied one gives way.
+        if given.is_some() && axis.unit == of_file.unit {
+            axis.unit = None;
+        }
         match (&axis.unit, unit) {
             (Some(given), Some(stated)) if !is_same_unit(given, &stated) => {
                 return Err(AxisUnitError::Stated {

@@ -785,6 +785,32 @@ fn files_in_other_units_and_orders_of_axes_fit_the_store() {
 }
 
 #[test]
+fn tractograms_are_in_millimetres_unless_a_unit_is_given() {
+    let bench = Bench::new();
+    let unit = |store: &str| bench.json(&["info", store])["axis_details"][0]["unit"].clone();
+    bench.file(
+        "e.csv",
+        "x,y,z,fa,object_id,part\n3,2,1,1,0,0\n6,5,4,1,0,0\n",
+    );
+    let lines = ["--kind", "streamlines", "--from", "@e.csv"];
+    bench.says(&[&["create", "@e.zv"][..], &lines].concat());
+    for file in ["@e.tck", "@e.trk"] {
+        bench.says(&["query", "@e.zv", "-o", file]);
+        let create = ["create", "@f.zv", "--from", file, "--overwrite", "--unit"];
+        bench.says(&[&create[..], &["micrometer"]].concat());
+        assert_eq!(unit("@f.zv"), json!("micrometer"), "{file}");
+        assert!(bench.result("@f.zv", &[]).contains("6.0"), "{file}");
+    }
+    // Without streamlines there are no values, and so no names of values: nibabel refuses such files.
+    bench.says(&["query", "@e.zv", "--where", "fa > 5", "-o", "@g.trk"]);
+    let [some, none] = ["e.trk", "g.trk"].map(|file| fs::read(bench.path(file)).unwrap());
+    assert_eq!(
+        (&some[36..38], &none[36..38], none.len()),
+        (&[1, 0][..], &[0, 0][..], 1000)
+    );
+}
+
+#[test]
 fn files_in_other_orders_of_axes_fit_the_store() {
     let bench = Bench::new();
     bench.file("b.csv", "z,y,x,object_id,part\n3,2,1,0,0\n6,5,4,0,0\n");

@@ -475,6 +475,11 @@ impl ResultWriter for TrkWriter {
         self.left_out.extend(self.objects.left_out("trk"));
         self.left_out.extend(groups_left_out(tables, "trk"));
         let shift = self.enclose().map_err(|fault| fault.of(self.sink.path()))?;
+        if self.streamlines == 0 {
+            // nibabel cannot read a file with names of values and no streamline.
+            self.header.set_scalars(&[]);
+            self.header.set_properties(&[]);
+        }
         let header = self
             .header
             .with_count(self.streamlines)
