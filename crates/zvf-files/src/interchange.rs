@@ -39,7 +39,7 @@ pub fn read(file: &InputFile, options: &GeometryReadOptions) -> Result<GeometryI
 /// the name of the file has a placeholder for an object, each object gets a file.
 ///
 /// Beside the result this holds two numbers per vertex of a path, one per end of a link, and the
-/// buffer of the format: 65 536 rows for Arrow, one million for Parquet.
+/// buffer of the format: 65 536 rows for Arrow, about 16 MiB for Parquet.
 ///
 /// The files of the result replace those of an earlier one: tables of links, objects and groups
 /// under its name that this result does not have are removed.

@@ -84,6 +84,8 @@ pub use open::{create, open};
 pub use reader::{FileReadOptions, GeometryReader, read_whole};
 pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};
+#[cfg(feature = "arrow")]
+pub use zvf_tables::VertexBatches;
 pub use zvf_tables::{
     AttributeRename, AxisUnitError, Cancellation, ColumnError, CsvError, FileError, FileFault,
     FileFormat, FileHeader, FilePlace, GeometryInput, GeometryReadOptions, InputFile,

@@ -1,21 +1,25 @@
 //! Arrow's IPC file format, also known as Feather 2.
 
 use std::{
+    collections::HashMap,
     fs::File,
-    io::{BufReader, Read, Seek, SeekFrom},
+    io::{BufReader, BufWriter, IntoInnerError, Read, Seek, SeekFrom},
     path::Path,
+    sync::Arc,
 };
 
-use arrow_ipc::{reader::FileReader, root_as_footer, root_as_message, writer::FileWriter};
-use arrow_schema::ArrowError;
-use zvf::QueryResult;
+use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, cast::AsArray, types::UInt32Type};
+use arrow_ipc::{
+    reader::{FileReader, StreamReader},
+    root_as_footer, root_as_message,
+    writer::{FileWriter, StreamWriter},
+};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use zvf_arrow::words_of;
 
-use crate::StoreDescription;
-use crate::record_batch::{RecordBatches, TableBuilder, fault, write_batches};
+use crate::record_batch::{DecodedText, TableBuilder, TableEncoder, fault};
 use crate::table::{
-    TableReadOptions,
-    input_table::InputTable,
-    staged::{Sink, Staged},
+    OutputColumn, OutputTable, TableReadOptions, input_table::InputTable, staged::Sink,
 };
 use crate::{FileError, FileFault};
 
@@ -104,20 +108,140 @@ fn rows_of_batch(file: &File, metadata: u64) -> Result<u64, ArrowError> {
     Ok(rows.and_then(Result::ok).unwrap_or(0))
 }
 
-/// Writes the tables of a result.
-pub(crate) fn write(
-    result: &QueryResult,
-    description: &StoreDescription,
-    staged: &mut Staged,
-) -> Result<Vec<String>, FileError> {
-    write_batches(result, description, staged, write_table)
+/// A file that is being written.
+pub(crate) struct ArrowFile {
+    encoder: TableEncoder,
+    form: ArrowForm,
 }
 
-fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FileFault> {
-    let mut writer = FileWriter::try_new(sink, batches.schema()).map_err(fault)?;
-    for batch in batches.iter() {
-        writer.write(&batch?).map_err(fault)?;
+/// The place of the batches of a file.
+enum ArrowForm {
+    File(FileWriter<Sink>),
+    /// The file has one dictionary for each column of text, which is complete after the last batch.
+    /// Until then batches with codes wait in a temporary file.
+    Codes {
+        sink: Sink,
+        schema: SchemaRef,
+        codes: StreamWriter<BufWriter<File>>,
+        dictionaries: Vec<Option<DecodedText>>,
+    },
+}
+
+impl ArrowFile {
+    /// Starts a file with the columns of a table, which is the only one if `is_whole`.
+    pub(crate) fn create(
+        sink: Sink,
+        table: &OutputTable<'_>,
+        metadata: HashMap<String, String>,
+        is_whole: bool,
+    ) -> Result<Self, FileFault> {
+        let encoder = TableEncoder::new(table, metadata)?;
+        let is_text = |column: &OutputColumn<'_>| column.kind().is_none();
+        if is_whole || !table.columns.iter().any(is_text) {
+            let writer = FileWriter::try_new(sink, encoder.schema()).map_err(fault)?;
+            let form = ArrowForm::File(writer);
+            return Ok(Self { encoder, form });
+        }
+        let fields = encoder.schema().fields().iter().map(|field| {
+            let of = match field.data_type() {
+                DataType::Dictionary(codes, _) => codes.as_ref().clone(),
+                other => other.clone(),
+            };
+            field.as_ref().clone().with_data_type(of)
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let file = BufWriter::with_capacity(1 << 18, sink.get_ref().spool()?);
+        let dictionaries = table
+            .columns
+            .iter()
+            .map(|column| is_text(column).then(DecodedText::default));
+        Ok(Self {
+            encoder,
+            form: ArrowForm::Codes {
+                dictionaries: dictionaries.collect(),
+                codes: StreamWriter::try_new(file, &schema).map_err(fault)?,
+                schema,
+                sink,
+            },
+        })
     }
-    writer.finish().map_err(fault)?;
-    Ok(())
+
+    /// Writes the rows of a table.
+    pub(crate) fn write(&mut self, table: &OutputTable<'_>) -> Result<(), FileFault> {
+        for batch in self.encoder.batches(table)? {
+            let batch = batch?;
+            match &mut self.form {
+                ArrowForm::File(writer) => writer.write(&batch).map_err(fault)?,
+                ArrowForm::Codes {
+                    schema,
+                    codes,
+                    dictionaries,
+                    ..
+                } => {
+                    let coded = batch
+                        .columns()
+                        .iter()
+                        .zip(dictionaries)
+                        .map(|(column, text)| match text {
+                            Some(text) => text.codes_of(column),
+                            None => Ok(Arc::clone(column)),
+                        })
+                        .collect::<Result<Vec<_>, _>>()?;
+                    let rows = RecordBatch::try_new(Arc::clone(schema), coded).map_err(fault)?;
+                    codes.write(&rows).map_err(fault)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish(self) -> Result<Sink, FileFault> {
+        let (sink, codes, dictionaries) = match self.form {
+            ArrowForm::File(writer) => return writer.into_inner().map_err(fault),
+            ArrowForm::Codes {
+                sink,
+                codes,
+                dictionaries,
+                ..
+            } => (sink, codes, dictionaries),
+        };
+        let mut file = codes
+            .into_inner()
+            .map_err(fault)?
+            .into_inner()
+            .map_err(IntoInnerError::into_error)?;
+        file.rewind()?;
+        let schema = self.encoder.schema();
+        let words = schema
+            .fields()
+            .iter()
+            .zip(dictionaries)
+            .map(|(field, text)| {
+                text.map(|text| words_of(field.name(), &text.into_words()))
+                    .transpose()
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut writer = FileWriter::try_new(sink, schema).map_err(fault)?;
+        for batch in StreamReader::try_new_buffered(file, None).map_err(fault)? {
+            let batch = batch.map_err(fault)?;
+            let columns = batch
+                .columns()
+                .iter()
+                .zip(&words)
+                .map(|(codes, words)| match words {
+                    None => Ok(Arc::clone(codes)),
+                    Some(words) => {
+                        let codes = codes.as_primitive::<UInt32Type>().clone();
+                        let text = DictionaryArray::try_new(codes, Arc::clone(words));
+                        text.map(|text| -> ArrayRef { Arc::new(text) })
+                            .map_err(fault)
+                    }
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            let rows = RecordBatch::try_new(Arc::clone(schema), columns).map_err(fault)?;
+            writer.write(&rows).map_err(fault)?;
+        }
+        writer.into_inner().map_err(fault)
+    }
 }

@@ -18,17 +18,15 @@ use std::{
 };
 
 use flate2::read::MultiGzDecoder;
-use zvf::{ColumnValues, QueryResult};
+use zvf::ColumnValues;
 
-use crate::StoreDescription;
 use crate::table::{
     ColumnError, CsvError,
     column::{FileColumn, NullPolicy, fill_missing, join_channels},
     has_scope,
     input_table::InputTable,
-    level_names,
     output_table::{OutputColumn, OutputTable},
-    staged::{Sink, Staged},
+    staged::Sink,
 };
 use crate::{FileError, FileFault, FilePlace, display::len_u64};
 use infer::{InferredValues, TypeInference, is_other_than_text};
@@ -348,66 +346,64 @@ fn header_fault(names: &[String]) -> Option<CsvError> {
     Some(CsvError::Unnamed(unnamed.saturating_add(1)))
 }
 
-pub(crate) fn write(
-    result: &QueryResult,
-    description: &StoreDescription,
-    staged: &mut Staged,
-) -> Result<Vec<String>, FileError> {
-    let vertices = OutputTable::vertices(result).map_err(FileFault::of_result)?;
-    staged.write(|sink| Ok(write_rows(&vertices, sink)?))?;
-    for (part, table) in OutputTable::sidecars(result, description).map_err(FileFault::of_result)? {
-        match table {
-            Some(table) => staged.write_sidecar(part, |sink| Ok(write_rows(&table, sink)?))?,
-            None => staged.omit_sidecar(part),
-        }
-    }
-    match description.text(&level_names(result)) {
-        Some(text) => staged.write_beside("metadata.json", |sink| {
-            Ok(sink.write_all(format!("{text}\n").as_bytes())?)
-        })?,
-        None => staged.omit_beside("metadata.json"),
-    }
-    Ok(Vec::new())
+/// A file that is being written.
+pub(crate) struct CsvFile {
+    sink: Sink,
+    line: String,
 }
 
-fn write_rows(table: &OutputTable<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut line = String::new();
-    for column in &table.columns {
-        for channel in 0..column.channels() {
-            push_field(&column.header(channel), &mut line);
-            line.push(',');
-        }
-    }
-    end_line(&mut line, sink)?;
-    let words = |column: &OutputColumn<'_>| {
-        let present = (0..table.rows).filter(|row| !column.is_null(*row));
-        is_other_than_text(present.map_while(|row| column.word(row)))
-    };
-    let are_quoted: Vec<bool> = table.columns.iter().map(words).collect();
-    for row in 0..table.rows {
-        for (column, is_quoted) in table.columns.iter().zip(&are_quoted) {
+impl CsvFile {
+    /// Starts a file with the names of the columns of a table.
+    pub(crate) fn create(mut sink: Sink, table: &OutputTable<'_>) -> io::Result<Self> {
+        let mut line = String::new();
+        for column in &table.columns {
             for channel in 0..column.channels() {
-                if column.is_null(row) {
-                    // An empty field.
-                } else if let Some(word) = column.word(row) {
-                    if *is_quoted {
-                        push_quoted(word, &mut line);
-                    } else {
-                        push_field(word, &mut line);
-                    }
-                } else {
-                    column.push_number(row, channel, &mut line);
-                }
+                push_field(&column.header(channel), &mut line);
                 line.push(',');
             }
         }
-        end_line(&mut line, sink)?;
+        end_line(&mut line, &mut sink)?;
+        Ok(Self { sink, line })
     }
-    Ok(())
+
+    /// Writes the rows of a table. Text that reads as numbers or bools throughout is quoted; if that of
+    /// another table of the file is not, the column is text, quoted or not.
+    pub(crate) fn write(&mut self, table: &OutputTable<'_>) -> io::Result<()> {
+        let line = &mut self.line;
+        let words = |column: &OutputColumn<'_>| {
+            let present = (0..table.rows).filter(|row| !column.is_null(*row));
+            is_other_than_text(present.map_while(|row| column.word(row)))
+        };
+        let are_quoted: Vec<bool> = table.columns.iter().map(words).collect();
+        for row in 0..table.rows {
+            for (column, is_quoted) in table.columns.iter().zip(&are_quoted) {
+                for channel in 0..column.channels() {
+                    if column.is_null(row) {
+                        // An empty field.
+                    } else if let Some(word) = column.word(row) {
+                        if *is_quoted {
+                            push_quoted(word, line);
+                        } else {
+                            push_field(word, line);
+                        }
+                    } else {
+                        column.push_number(row, channel, line);
+                    }
+                    line.push(',');
+                }
+            }
+            end_line(line, &mut self.sink)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Sink {
+        self.sink
+    }
 }
 
 /// Writes a line without the comma after its last field.
-fn end_line(line: &mut String, sink: &mut Sink<'_>) -> io::Result<()> {
+fn end_line(line: &mut String, sink: &mut Sink) -> io::Result<()> {
     line.pop();
     line.push('\n');
     sink.write_all(line.as_bytes())?;

@@ -231,6 +231,12 @@ impl FileFormat {
         self.facts().is_read
     }
 
+    /// Returns whether the format has a file for each table of a result: of vertices, links, objects and
+    /// groups.
+    pub fn is_table(self) -> bool {
+        self.is_interchange() && self != Self::Npz
+    }
+
     /// Returns whether files of the format are written in batches.
     pub fn is_in_batches(self) -> bool {
         !self.is_interchange() && self != Self::Obj

@@ -1,6 +1,7 @@
 //! Tables of query results: csv, npz, Arrow and Parquet, and the names and errors of files.
 //!
-//! [`read`] and [`write()`] know the formats that hold everything a query returns. Programs use them
+//! [`read`] and [`write()`] know the formats that hold everything a query returns. [`TableStream`] and
+//! [`TableWriter`] do so in batches. Programs use them
 //! through the functions of the same names in `zvf-files`, which add the formats of a field. Both
 //! crates share the list of formats ([`FileFormat`]), the names of files ([`InputFile`],
 //! [`OutputFile`]), what a file tells of a store ([`StoreDescription`]) and the error ([`FileError`]);
@@ -91,6 +92,7 @@ mod table;
 mod table_error;
 mod table_files;
 mod table_stream;
+mod table_writer;
 mod unit_names;
 pub mod values;
 
@@ -103,6 +105,8 @@ pub use lossless::LosslessTarget;
 pub use match_space::{match_space, other_system};
 pub use npz::{NpzStream, WholeFile};
 pub use object_files::ObjectFiles;
+#[cfg(feature = "arrow")]
+pub use record_batch::VertexBatches;
 pub use rename::AttributeRename;
 pub use store_description::{FileHeader, StoreDescription};
 #[cfg(feature = "geoparquet")]
@@ -120,4 +124,5 @@ pub use table::{
 };
 pub use table_files::{read, write, write_bytes};
 pub use table_stream::{RowStream, TableStream};
+pub use table_writer::TableWriter;
 pub use unit_names::check_unit;

@@ -1,6 +1,6 @@
 //! Parquet, written with zstd compression.
 
-use std::{fs::File, path::Path, sync::Arc};
+use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
 
 use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use parquet::{
@@ -15,16 +15,11 @@ use parquet::{
     errors::ParquetError,
     file::{metadata::KeyValue, properties::WriterProperties},
 };
-use zvf::{ErrorKind, QueryResult};
+use zvf::ErrorKind;
 
-use crate::StoreDescription;
-use crate::record_batch::{RecordBatches, TableBuilder, write_batches};
+use crate::record_batch::{TableBuilder, TableEncoder};
 use crate::source_error::io_of_parquet;
-use crate::table::{
-    TableReadOptions,
-    input_table::InputTable,
-    staged::{Sink, Staged},
-};
+use crate::table::{OutputTable, TableReadOptions, input_table::InputTable, staged::Sink};
 use crate::{FileError, FileFault};
 
 /// Rows decoded at a time.
@@ -98,35 +93,57 @@ fn with_views(metadata: &ArrowReaderMetadata) -> Result<ArrowReaderMetadata, Par
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
-/// Writes the tables of a result.
-pub(crate) fn write(
-    result: &QueryResult,
-    description: &StoreDescription,
-    staged: &mut Staged,
-) -> Result<Vec<String>, FileError> {
-    write_batches(result, description, staged, write_table)
+/// Memory of the rows of a group before it is written. A group also ends after a million rows.
+const GROUP_BYTES: usize = 16 << 20;
+
+/// A file that is being written.
+pub(crate) struct ParquetFile {
+    encoder: TableEncoder,
+    writer: ArrowWriter<Sink>,
 }
 
-fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FileFault> {
-    let schema = batches.schema();
-    // Readers without Arrow support find the metadata here, the others in the schema.
-    let mut entries: Vec<KeyValue> = schema
-        .metadata()
-        .iter()
-        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
-        .collect();
-    entries.sort_by(|one, other| one.key.cmp(&other.key));
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_key_value_metadata(Some(entries))
-        .build();
-    let mut writer =
-        ArrowWriter::try_new(sink, Arc::clone(schema), Some(properties)).map_err(fault)?;
-    for batch in batches.iter() {
-        writer.write(&batch?).map_err(fault)?;
+impl ParquetFile {
+    /// Starts a file with the columns of a table.
+    pub(crate) fn create(
+        sink: Sink,
+        table: &OutputTable<'_>,
+        metadata: HashMap<String, String>,
+    ) -> Result<Self, FileFault> {
+        let encoder = TableEncoder::new(table, metadata)?;
+        let schema = encoder.schema();
+        // Readers without Arrow support find the metadata here, the others in the schema.
+        let mut entries: Vec<KeyValue> = schema
+            .metadata()
+            .iter()
+            .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+            .collect();
+        entries.sort_by(|one, other| one.key.cmp(&other.key));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_key_value_metadata(Some(entries))
+            .build();
+        let writer = ArrowWriter::try_new(sink, Arc::clone(schema), Some(properties));
+        Ok(Self {
+            writer: writer.map_err(fault)?,
+            encoder,
+        })
     }
-    writer.close().map_err(fault)?;
-    Ok(())
+
+    /// Writes the rows of a table.
+    pub(crate) fn write(&mut self, table: &OutputTable<'_>) -> Result<(), FileFault> {
+        for batch in self.encoder.batches(table)? {
+            self.writer.write(&batch?).map_err(fault)?;
+            if self.writer.memory_size() > GROUP_BYTES {
+                self.writer.flush().map_err(fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish(self) -> Result<Sink, FileFault> {
+        self.writer.into_inner().map_err(fault)
+    }
 }
 
 /// Returns the fault of a table that the library cannot write.

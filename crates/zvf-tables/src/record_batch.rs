@@ -7,5 +7,6 @@
 mod decode;
 mod encode;
 
-pub(crate) use decode::TableBuilder;
-pub(crate) use encode::{RecordBatches, fault, write_batches};
+pub(crate) use decode::{DecodedText, TableBuilder};
+pub use encode::VertexBatches;
+pub(crate) use encode::{TableEncoder, fault, metadata};

@@ -88,6 +88,81 @@ fn tables_of_points_are_read_in_batches_within_the_memory() {
     bench.says(&line);
 }
 
+/// A result that exceeds --memory was refused.
+#[test]
+fn tables_larger_than_the_memory_are_written_in_batches() {
+    let bench = Bench::new();
+    let rows = (0..40_000_u32).map(|row| {
+        let (x, y) = (row / 20 * 7919 % 1009, row % 20 + row / 20 * 104_729 % 977);
+        // Text that looks like numbers in some batches.
+        let code = if x < 300 { "seven" } else { "7" };
+        format!("{x}.5,{y},{},{row},n{},{code}", row / 20, row % 50)
+    });
+    let header = "x,y,object_id,q,name,code".to_owned();
+    let lines: Vec<String> = [header].into_iter().chain(rows).collect();
+    bench.file("a.csv", &lines.join("\n"));
+    let objects = (0..2000).map(|id| format!("{id},k{}", id % 3));
+    let header = "object_id,object.kind".to_owned();
+    let lines: Vec<String> = [header].into_iter().chain(objects).collect();
+    bench.file("a.objects.csv", &lines.join("\n"));
+    let members = (0..2000).step_by(2).map(|id| format!("1,{id}"));
+    let lines: Vec<String> = ["group,object_id".to_owned()]
+        .into_iter()
+        .chain(members)
+        .collect();
+    bench.file("a.groups.csv", &lines.join("\n"));
+    for kind in ["points", "polylines", "graphs"] {
+        if kind == "graphs" {
+            let links = (1..40_000).map(|row| format!("{},{row}", row - 1));
+            let header = "links[0],links[1]".to_owned();
+            let lines: Vec<String> = [header].into_iter().chain(links).collect();
+            bench.file("a.links.csv", &lines.join("\n"));
+        }
+        let line = ["create", "@a.zv", "--kind", kind, "--from", "@a.csv"];
+        let shape = [
+            "--chunk-shape",
+            "100,100",
+            "--overwrite",
+            "--yes",
+            "--quiet",
+        ];
+        bench.says(&[&line[..], &shape].concat());
+        for end in ["csv", "parquet", "arrow"] {
+            let read = |name: &str, memory: &[&str]| {
+                let (file, back) = (format!("@{name}.{end}"), format!("@{name}_{end}.csv"));
+                let line = ["query", "@a.zv", "-o", &file, "--quiet"];
+                bench.says(&[&line[..], memory].concat());
+                bench.says(&["convert", &file, &back, "--kind", kind, "--quiet"]);
+                ["", ".links", ".objects", ".groups"].map(|part| {
+                    let table = bench.path(&format!("{name}_{end}{part}.csv"));
+                    fs::read_to_string(table).unwrap_or_default()
+                })
+            };
+            let [whole, parts] = [read("whole", &[]), read("parts", &["--memory", "2MiB"])];
+            assert_eq!(whole[0].lines().count(), 40_001, "{kind} {end}");
+            assert!(whole == parts, "{kind} {end}");
+            assert_eq!(whole[1].is_empty(), kind != "graphs");
+            assert_eq!(parts[2].lines().count(), 2001, "{kind} {end}");
+            assert_eq!(parts[3].lines().count(), 1001, "{kind} {end}");
+        }
+        let nothing = [
+            "query",
+            "@a.zv",
+            "--where",
+            "q < 0",
+            "-o",
+            "@none.csv",
+            "--quiet",
+        ];
+        bench.says(&nothing);
+        let none = fs::read_to_string(bench.path("none.csv")).unwrap();
+        assert!(
+            none.starts_with("x,y,") && none.lines().count() == 1,
+            "{none}"
+        );
+    }
+}
+
 #[test]
 fn objects_and_groups_are_tables_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,8 +4,8 @@ use std::fmt;
 
 use zvf::{Column, LevelUse, ObjectGroup, QueryResult};
 use zvf_tables::{
-    FileError, FileFault, FileFormat, OutputFile, Staged, StoreDescription, WrittenFiles,
-    check_result,
+    FileError, FileFault, FileFormat, OutputFile, Staged, StoreDescription, TableWriter,
+    WrittenFiles, check_result,
 };
 
 use crate::{GroupTables, ResultWriter, ply::PlyWriter, unit_writer::UnitConversion};
@@ -32,6 +32,7 @@ enum BatchTarget {
         description: Box<StoreDescription>,
         staged: Staged,
     },
+    Table(Box<TableWriter>),
 }
 
 /// The parts of a result that follow its batches.
@@ -46,7 +47,8 @@ pub struct ResultTables<'a> {
 }
 
 impl ResultSink {
-    /// Creates the file, of a [format](FileFormat::is_in_batches) that is written in batches.
+    /// Creates the file, of a [format](FileFormat::is_in_batches) that is written in batches, or of a
+    /// [table](FileFormat::is_table).
     ///
     /// # Errors
     ///
@@ -56,14 +58,16 @@ impl ResultSink {
         let (conversion, described) = requested.map_err(|fault| fault.of(file.path()))?.unzip();
         let description = described.as_ref().unwrap_or(description);
         let left_out = file.format().crs_left_out(description.crs.as_ref());
-        let target = if file.format() == FileFormat::Ply {
-            BatchTarget::Ply {
+        let target = match file.format() {
+            FileFormat::Ply => BatchTarget::Ply {
                 writer: Box::new(PlyWriter::new(file.path())),
                 description: Box::new(description.clone()),
                 staged: Staged::of_output(file),
+            },
+            format if format.is_table() => {
+                BatchTarget::Table(Box::new(TableWriter::new(file, description)))
             }
-        } else {
-            BatchTarget::Field(crate::create(file.path(), description)?)
+            _ => BatchTarget::Field(crate::create(file.path(), description)?),
         };
         Ok(Self {
             target,
@@ -95,6 +99,7 @@ impl ResultSink {
         match &mut self.target {
             BatchTarget::Field(writer) => Ok(writer.write(batch)?),
             BatchTarget::Ply { writer, .. } => writer.write(batch),
+            BatchTarget::Table(writer) => writer.write(batch),
         }
     }
 
@@ -106,7 +111,7 @@ impl ResultSink {
     pub fn end_objects(&mut self) -> Result<(), FileError> {
         match &mut self.target {
             BatchTarget::Field(writer) => Ok(writer.end_objects()?),
-            BatchTarget::Ply { .. } => Ok(()),
+            BatchTarget::Ply { .. } | BatchTarget::Table(_) => Ok(()),
         }
     }
 
@@ -137,6 +142,7 @@ impl ResultSink {
                 let ResultTables { groups, levels, .. } = *tables;
                 writer.finish(&description, groups, levels, staged)?
             }
+            BatchTarget::Table(writer) => writer.finish(tables.groups, tables.group)?,
         };
         written.left_out.extend(self.left_out);
         let conversion = self.conversion.into_iter();

@@ -460,7 +460,7 @@ impl PlyRows {
     }
 
     /// Writes all rows in the types of the file.
-    fn copy_to(&mut self, types: &[Option<PlyType>], sink: &mut Sink<'_>) -> io::Result<()> {
+    fn copy_to(&mut self, types: &[Option<PlyType>], sink: &mut Sink) -> io::Result<()> {
         self.data.rewind()?;
         for segment in &self.segments {
             let mut columns = Vec::with_capacity(self.columns.len());
@@ -502,7 +502,7 @@ impl PlyRows {
 fn copy_row(
     columns: &[(&RowColumn, SegmentColumn, Option<PlyType>)],
     mut bytes: &[u8],
-    sink: &mut Sink<'_>,
+    sink: &mut Sink,
 ) -> io::Result<()> {
     for (column, encoding, scalar) in columns {
         for _ in 0..column.channels {

@@ -52,7 +52,7 @@ pub(crate) fn write(
     Ok(Vec::new())
 }
 
-fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), FileFault> {
+fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_>) -> Result<(), FileFault> {
     let positions = result
         .positions
         .view()
@@ -98,14 +98,14 @@ fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
 }
 
 /// A zip file that is being written.
-struct NpzWriter<'s, 'f> {
-    zip: ZipWriter<&'s mut Sink<'f>>,
+struct NpzWriter<'s> {
+    zip: ZipWriter<&'s mut Sink>,
     names: HashSet<String>,
     /// Unwritten bytes of the current array.
     buffer: Vec<u8>,
 }
 
-impl Write for NpzWriter<'_, '_> {
+impl Write for NpzWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.buffer.len().saturating_add(bytes.len()) > BUFFER {
             self.flush()?;
@@ -124,7 +124,7 @@ impl Write for NpzWriter<'_, '_> {
     }
 }
 
-impl NpzWriter<'_, '_> {
+impl NpzWriter<'_> {
     /// Starts an array; its data follows.
     fn start(
         &mut self,

@@ -2,12 +2,13 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    mem,
     path::Path,
     ptr,
     sync::Arc,
 };
 
-use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, cast::AsArray};
 use arrow_schema::{DataType, Schema};
 use zvf::{ColumnValues, NumericColumn};
 use zvf_arrow::{column_of, empty_column_of, numbers_of};
@@ -49,7 +50,7 @@ enum DecodedRows {
 
 /// Text whose words are held once. A small file may repeat a long word in each of many rows.
 #[derive(Default)]
-struct DecodedText {
+pub(crate) struct DecodedText {
     codes: Vec<u32>,
     words: HashMap<String, u32>,
     /// Size of all words in bytes.
@@ -265,13 +266,29 @@ impl DecodedText {
         code
     }
 
-    /// Returns the column. Its dictionary lists words in order of appearance.
-    fn finish(self) -> ColumnValues {
+    /// Returns the codes of rows of text, which are null where the text is, and adds its words.
+    pub(crate) fn codes_of(&mut self, array: &ArrayRef) -> Result<ArrayRef, FileFault> {
+        let pushed = self.push("", array);
+        pushed.map_err(FileFault::Column)?;
+        let codes: UInt32Array = mem::take(&mut self.codes)
+            .into_iter()
+            .map(|code| (code != NULL_CODE).then_some(code))
+            .collect();
+        Ok(Arc::new(codes))
+    }
+
+    /// Returns the words in order of appearance.
+    pub(crate) fn into_words(self) -> Vec<String> {
         let mut words: Vec<(String, u32)> = self.words.into_iter().collect();
         words.sort_unstable_by_key(|(_, code)| *code);
+        words.into_iter().map(|(word, _)| word).collect()
+    }
+
+    /// Returns the column. Its dictionary lists words in order of appearance.
+    fn finish(mut self) -> ColumnValues {
         ColumnValues::Dictionary {
-            codes: self.codes,
-            words: words.into_iter().map(|(word, _)| word).collect(),
+            codes: mem::take(&mut self.codes),
+            words: self.into_words().into(),
         }
     }
 }

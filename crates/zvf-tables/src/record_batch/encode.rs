@@ -1,6 +1,6 @@
 //! Encodes tables as Arrow record batches.
 
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{collections::HashMap, fmt, ops::Range, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
@@ -8,24 +8,21 @@ use zvf::{Column, ColumnValues, ErrorKind, NumericColumn, QueryResult};
 use zvf_arrow::{ConversionError, array_of, text_of, words_of};
 use zvf_format::numeric::NumericRows;
 
+use crate::FileFault;
 use crate::StoreDescription;
 use crate::table::{
     OutputTable, level_names,
     output_table::{OutputCells, OutputColumn},
-    staged::{Sink, Staged},
 };
-use crate::{FileError, FileFault};
 
 /// Key of the schema metadata under which the description of the store is written.
 pub(super) const METADATA_KEY: &str = "zvf";
 /// Number of rows of a batch.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// A table with its schema, divided into batches.
-pub(crate) struct RecordBatches<'a> {
-    table: &'a OutputTable<'a>,
+/// Encodes the tables of one file, which have the same columns.
+pub(crate) struct TableEncoder {
     schema: SchemaRef,
-    columns: Vec<EncodedColumn<'a>>,
 }
 
 /// A column with, for text, the dictionary that all batches share.
@@ -34,24 +31,19 @@ struct EncodedColumn<'a> {
     dictionary: Option<ArrayRef>,
 }
 
-impl<'a> RecordBatches<'a> {
-    fn of(
-        table: &'a OutputTable<'a>,
+impl TableEncoder {
+    /// Encodes tables with the columns of this one.
+    pub(crate) fn new(
+        table: &OutputTable<'_>,
         metadata: HashMap<String, String>,
     ) -> Result<Self, FileFault> {
-        let columns = table
+        let fields = table
             .columns
             .iter()
-            .map(EncodedColumn::of)
-            .collect::<Result<Vec<_>, _>>()?;
-        let fields = columns
-            .iter()
-            .map(EncodedColumn::field)
+            .map(|column| EncodedColumn::of(column)?.field())
             .collect::<Result<Vec<Field>, _>>()?;
         Ok(Self {
-            table,
             schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
-            columns,
         })
     }
 
@@ -59,64 +51,119 @@ impl<'a> RecordBatches<'a> {
         &self.schema
     }
 
-    /// Encodes the batches one by one; none for an empty table.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Result<RecordBatch, FileFault>> + '_ {
-        let starts = (0..self.table.rows).step_by(BATCH_ROWS);
-        starts.map(|start| {
-            let end = start.saturating_add(BATCH_ROWS).min(self.table.rows);
-            let arrays = self
-                .columns
+    /// Encodes the batches of a table one by one; none for an empty table.
+    pub(crate) fn batches<'a>(
+        &self,
+        table: &'a OutputTable<'a>,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, FileFault>> + 'a, FileFault> {
+        let columns = table
+            .columns
+            .iter()
+            .map(EncodedColumn::of)
+            .collect::<Result<Vec<_>, _>>()?;
+        let (schema, all) = (Arc::clone(&self.schema), table.rows);
+        let starts = (0..all).step_by(BATCH_ROWS);
+        Ok(starts.map(move |start| {
+            let end = start.saturating_add(BATCH_ROWS).min(all);
+            let arrays = columns
                 .iter()
                 .map(|column| column.array(start..end))
                 .collect::<Result<Vec<_>, _>>()?;
             let rows = RecordBatchOptions::new().with_row_count(Some(end.saturating_sub(start)));
-            let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &rows);
+            let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows);
             batch.map_err(fault)
-        })
+        }))
     }
 }
 
-/// Writes the vertices and the tables beside them; `fill` encodes one table.
-pub(crate) fn write_batches(
-    result: &QueryResult,
-    description: &StoreDescription,
-    staged: &mut Staged,
-    fill: fn(&RecordBatches<'_>, &mut Sink<'_>) -> Result<(), FileFault>,
-) -> Result<Vec<String>, FileError> {
-    let about = metadata(result, description);
-    let vertices = OutputTable::vertices(result).map_err(FileFault::of_result)?;
-    let batches = RecordBatches::of(&vertices, about.clone()).map_err(FileFault::of_result)?;
-    staged.write(|sink| fill(&batches, sink))?;
-    for (part, table) in OutputTable::sidecars(result, description).map_err(FileFault::of_result)? {
-        let Some(table) = table else {
-            staged.omit_sidecar(part);
-            continue;
-        };
-        let batches = RecordBatches::of(&table, about.clone()).map_err(FileFault::of_result)?;
-        staged.write_sidecar(part, |sink| fill(&batches, sink))?;
+/// The vertices of a result, which comes in batches, as record batches with one schema.
+#[derive(Default)]
+pub struct VertexBatches {
+    encoder: Option<TableEncoder>,
+    /// Number of paths in earlier batches.
+    parts: i64,
+}
+
+impl fmt::Debug for VertexBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VertexBatches")
+            .field("parts", &self.parts)
+            .finish_non_exhaustive()
     }
-    Ok(Vec::new())
+}
+
+impl VertexBatches {
+    /// Creates an encoder of batches.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the schema of all batches, which have the columns of this one.
+    ///
+    /// # Errors
+    ///
+    /// [`FileFault`] if the batch is inconsistent, or Arrow cannot hold a column.
+    pub fn schema(&mut self, batch: &QueryResult) -> Result<SchemaRef, FileFault> {
+        let table = OutputTable::vertices(batch)?;
+        Ok(Arc::clone(self.encoder(batch, &table)?.schema()))
+    }
+
+    /// Returns the schema, if a batch has defined it.
+    pub fn known_schema(&self) -> Option<SchemaRef> {
+        let encoder = self.encoder.as_ref();
+        encoder.map(|encoder| Arc::clone(encoder.schema()))
+    }
+
+    /// Encodes the vertices of a batch, at most 65,536 at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`FileFault`] if the batch is inconsistent, or Arrow cannot hold a column.
+    pub fn encode(&mut self, batch: &QueryResult) -> Result<Vec<RecordBatch>, FileFault> {
+        let table = OutputTable::vertices_after(batch, self.parts)?;
+        let parts = batch.parts.as_ref().map_or(0, |parts| parts.objects.len());
+        let parts = i64::try_from(parts).unwrap_or(i64::MAX);
+        self.parts = self.parts.saturating_add(parts);
+        let batches = self.encoder(batch, &table)?.batches(&table)?;
+        batches.collect()
+    }
+
+    fn encoder(
+        &mut self,
+        batch: &QueryResult,
+        table: &OutputTable<'_>,
+    ) -> Result<&TableEncoder, FileFault> {
+        let made = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => TableEncoder::new(table, structure(batch, level_names(batch)).into())?,
+        };
+        Ok(self.encoder.insert(made))
+    }
+}
+
+/// Returns what a result says of its rows.
+fn structure(result: &QueryResult, level: String) -> [(String, String); 2] {
+    let axes = serde_json::Value::from(result.axes.clone());
+    [
+        ("level".to_owned(), level),
+        ("axes".to_owned(), axes.to_string()),
+    ]
 }
 
 /// Returns the metadata of the schema.
-fn metadata(result: &QueryResult, description: &StoreDescription) -> HashMap<String, String> {
-    let axes = serde_json::Value::from(result.axes.clone());
+pub(crate) fn metadata(
+    result: &QueryResult,
+    description: &StoreDescription,
+) -> HashMap<String, String> {
     let level = level_names(result);
-    let text = description.text(&level);
-    let entries = [
-        ("level", level),
-        ("axes", axes.to_string()),
-        ("geometry", description.geometry.clone()),
-    ];
+    let geometry = ("geometry".to_owned(), description.geometry.clone());
     // Programs that know only Parquet or Arrow find the reference system under its own key.
-    let crs = description.crs.as_ref().map(|crs| ("crs", crs.to_string()));
-    let entries = entries
-        .into_iter()
-        .chain(crs)
-        .chain(text.map(|text| (METADATA_KEY, text)));
-    entries
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
+    let crs = description.crs.as_ref();
+    let crs = crs.map(|crs| ("crs".to_owned(), crs.to_string()));
+    let text = description.text(&level);
+    let text = text.map(|text| (METADATA_KEY.to_owned(), text));
+    let entries = structure(result, level).into_iter().chain([geometry]);
+    entries.chain(crs).chain(text).collect()
 }
 
 impl<'a> EncodedColumn<'a> {
@@ -132,7 +179,8 @@ impl<'a> EncodedColumn<'a> {
     fn field(&self) -> Result<Field, FileFault> {
         let data_type = self.array(0..0)?.data_type().clone();
         let name = self.column.name.as_str();
-        Ok(Field::new(name, data_type, self.column.may_miss()))
+        // The schema does not depend on the rows of the first batch.
+        Ok(Field::new(name, data_type, self.column.is_attribute()))
     }
 
     fn array(&self, rows: Range<usize>) -> Result<ArrayRef, FileFault> {

@@ -95,13 +95,9 @@ impl OutputFile {
     /// [`OutputFileError::Sidecar`] if one of them belongs to something else.
     pub fn check_sidecars(&self, siblings: &HashSet<PathBuf>) -> Result<(), OutputFileError> {
         let target = self.published();
-        let tables = matches!(
-            self.format,
-            FileFormat::Csv | FileFormat::Arrow | FileFormat::Parquet
-        );
         let tables = SIDECARS
             .into_iter()
-            .filter(|_| tables)
+            .filter(|_| self.format.is_table())
             .map(|part| sidecar(&target, part));
         let description =
             (self.format == FileFormat::Csv).then(|| target.with_extension("metadata.json"));

@@ -3,12 +3,11 @@
 use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
 use zvf::{
-    Column, ColumnValues, QueryResult, Scope,
+    Column, ColumnValues, ObjectGroup, QueryResult, Scope,
     numeric::{Kind, Value},
 };
 use zvf_format::numeric::NumericRows;
 
-use super::{StoreDescription, output_file::SIDECARS};
 use crate::FileFault;
 use crate::display::narrow_float;
 
@@ -28,6 +27,11 @@ pub struct OutputColumn<'a> {
     pub name: String,
     pub(crate) cells: OutputCells<'a>,
     missing: Option<&'a [bool]>,
+    #[cfg_attr(
+        not(feature = "arrow"),
+        expect(dead_code, reason = "only tables of Arrow have nullable columns")
+    )]
+    is_attribute: bool,
 }
 
 /// The values of a column.
@@ -130,10 +134,10 @@ impl<'a> OutputTable<'a> {
     }
 
     /// Returns the table of group members; `None` without members.
-    pub(crate) fn groups(result: &'a QueryResult) -> Result<Option<Self>, FileFault> {
+    pub(crate) fn groups(of: &[ObjectGroup]) -> Result<Option<Self>, FileFault> {
         let mut groups = Vec::new();
         let mut members = Vec::new();
-        for group in &result.groups {
+        for group in of {
             let id = i64::try_from(group.id)
                 .map_err(|_| FileFault::Broken("a group is beyond 63 bits"))?;
             groups.extend(group.members.iter().map(|_| id));
@@ -151,34 +155,14 @@ impl<'a> OutputTable<'a> {
     }
 
     /// Returns the table of group attributes, one row per group number; `None` without attributes.
-    fn group_attributes(description: &'a StoreDescription) -> Result<Option<Self>, FileFault> {
-        let Some(rows) = description
-            .group
-            .iter()
-            .map(|column| column.values.len())
-            .max()
-        else {
+    pub(crate) fn group_attributes(attributes: &'a [Column]) -> Result<Option<Self>, FileFault> {
+        let Some(rows) = attributes.iter().map(|column| column.values.len()).max() else {
             return Ok(None);
         };
         let numbers: Vec<i64> = (0_i64..).take(rows).collect();
         let mut columns = vec![integers("group", Cow::Owned(numbers), 1)];
-        push(&mut columns, "group", &description.group)?;
+        push(&mut columns, "group", attributes)?;
         Self::of(rows, columns).map(Some)
-    }
-
-    /// Returns the tables beside that of the vertices, with the part of their file names; `None` for
-    /// those that the result does not have.
-    pub(crate) fn sidecars(
-        result: &'a QueryResult,
-        description: &'a StoreDescription,
-    ) -> Result<[(&'static str, Option<Self>); 4], FileFault> {
-        let [links, objects, groups, group_attributes] = SIDECARS;
-        Ok([
-            (links, Self::links(result)?),
-            (objects, Self::objects(result)?),
-            (groups, Self::groups(result)?),
-            (group_attributes, Self::group_attributes(description)?),
-        ])
     }
 
     fn of(rows: usize, columns: Vec<OutputColumn<'a>>) -> Result<Self, FileFault> {
@@ -220,6 +204,7 @@ impl<'a> OutputColumn<'a> {
             name,
             cells,
             missing: column.nulls.as_deref(),
+            is_attribute: true,
         })
     }
 
@@ -239,6 +224,12 @@ impl<'a> OutputColumn<'a> {
             1 => self.name.clone(),
             _ => format!("{}[{channel}]", self.name),
         }
+    }
+
+    /// Returns whether this is an attribute, which rows of another batch may lack.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn is_attribute(&self) -> bool {
+        self.is_attribute
     }
 
     /// Returns whether rows may be null.
@@ -338,6 +329,7 @@ pub fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, FileFault> {
             name: name.clone(),
             cells,
             missing: None,
+            is_attribute: false,
         }
     });
     Ok(columns.collect())
@@ -354,6 +346,7 @@ fn integers<'a>(name: &str, values: Cow<'a, [i64]>, channels: usize) -> OutputCo
         name: name.to_owned(),
         cells: OutputCells::Integers { values, channels },
         missing: None,
+        is_attribute: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File},
+    fs,
     hash::BuildHasher,
     io::{self, BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -18,29 +18,39 @@ use super::{
 use crate::{FileError, FileFault};
 
 /// The writer of a file.
-pub type Sink<'a> = BufWriter<CancellableFile<'a>>;
+pub type Sink = BufWriter<CancellableFile>;
 
-/// A file whose writes fail after a cancellation.
+/// A file under a temporary name, whose writes fail after a cancellation.
 #[derive(Debug)]
-pub struct CancellableFile<'a> {
-    file: &'a mut File,
-    cancellation: &'a Cancellation,
+pub struct CancellableFile {
+    file: NamedTempFile,
+    path: PathBuf,
+    cancellation: Cancellation,
 }
 
-impl Write for CancellableFile<'_> {
+#[cfg(feature = "arrow")]
+impl CancellableFile {
+    /// Creates a temporary file without a name beside this one.
+    pub(crate) fn spool(&self) -> io::Result<fs::File> {
+        let folder = self.file.path().parent();
+        tempfile::tempfile_in(folder.unwrap_or(Path::new(".")))
+    }
+}
+
+impl Write for CancellableFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        check(self.cancellation)?;
-        self.file.write(bytes)
+        check(&self.cancellation)?;
+        self.file.as_file_mut().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.as_file_mut().flush()
     }
 }
 
-impl Seek for CancellableFile<'_> {
+impl Seek for CancellableFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+        self.file.as_file_mut().seek(to)
     }
 }
 
@@ -89,22 +99,13 @@ impl Staged {
     /// [`FileError`] of `fill`, or if the file cannot be created or written.
     pub fn write(
         &mut self,
-        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FileFault>,
+        fill: impl FnOnce(&mut Sink) -> Result<(), FileFault>,
     ) -> Result<(), FileError> {
         self.write_to(self.target.clone(), fill)
     }
 
-    /// Writes a file beside the requested one, with `part` before the extension.
-    pub(crate) fn write_sidecar(
-        &mut self,
-        part: &str,
-        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FileFault>,
-    ) -> Result<(), FileError> {
-        self.write_to(self.sidecar(part), fill)
-    }
-
-    /// Removes the file that [`write_sidecar`](Self::write_sidecar) would write, on publication: it
-    /// belongs to an earlier result and would be read as a part of this one.
+    /// Removes the file with `part` before the extension on publication: it belongs to an earlier result
+    /// and would be read as a part of this one.
     pub(crate) fn omit_sidecar(&mut self, part: &str) {
         self.absent.push(self.sidecar(part));
     }
@@ -113,7 +114,7 @@ impl Staged {
     pub(crate) fn write_beside(
         &mut self,
         extension: &str,
-        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FileFault>,
+        fill: impl FnOnce(&mut Sink) -> Result<(), FileFault>,
     ) -> Result<(), FileError> {
         self.write_to(self.target.with_extension(extension), fill)
     }
@@ -135,20 +136,39 @@ impl Staged {
     fn write_to(
         &mut self,
         path: PathBuf,
-        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FileFault>,
+        fill: impl FnOnce(&mut Sink) -> Result<(), FileFault>,
     ) -> Result<(), FileError> {
-        let mut file =
-            staged::create(&path).map_err(|source| FileFault::Write(source).of(&path))?;
-        let target = CancellableFile {
-            file: file.as_file_mut(),
-            cancellation: &self.cancellation,
+        let mut sink = self.create(path)?;
+        if let Err(fault) = fill(&mut sink) {
+            return Err(fault.of_target(&sink.get_ref().path));
+        }
+        self.add(sink)
+    }
+
+    /// Creates a file, which is not a part of the result before it is [added](Self::add).
+    pub(crate) fn create(&self, path: PathBuf) -> Result<Sink, FileError> {
+        let file = staged::create(&path).map_err(|source| FileFault::Write(source).of(&path))?;
+        let file = CancellableFile {
+            file,
+            path,
+            cancellation: self.cancellation.clone(),
         };
-        let mut sink = BufWriter::with_capacity(1 << 18, target);
-        let filled = fill(&mut sink).and_then(|()| Ok(sink.flush()?));
-        drop(sink);
-        filled.map_err(|fault| fault.of_target(&path))?;
+        Ok(BufWriter::with_capacity(1 << 18, file))
+    }
+
+    /// Adds a complete file.
+    pub(crate) fn add(&mut self, mut sink: Sink) -> Result<(), FileError> {
+        let written = sink.flush();
+        // The buffer is empty.
+        let (CancellableFile { file, path, .. }, _) = sink.into_parts();
+        written.map_err(|source| FileFault::Write(source).of(&path))?;
         self.files.push((file, path));
         Ok(())
+    }
+
+    /// Returns the path of the requested file, or with `part` before the extension.
+    pub(crate) fn path_of(&self, part: Option<&str>) -> PathBuf {
+        part.map_or_else(|| self.target.clone(), |part| self.sidecar(part))
     }
 
     /// Removes the files of an earlier result that this one does not have, and gives the files

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use zvf::{AxisSpec, ColumnValues, Dataset, ObjectGroup, Query, QueryResult, Scope, Word};
+use zvf::{
+    AxisSpec, ColumnValues, Dataset, LevelId, ObjectGroup, Query, QueryResult, Scope, Selection,
+    Word,
+};
 use zvf_catalog::{CatalogError, GroupList};
 use zvf_files::{FileFormat, StoreDescription};
 
@@ -240,7 +243,52 @@ impl ResultDescription {
                 names.map(move |name| (scope, name))
             })
             .collect();
-        match dataset.attribute_specs(result.level, &names).await {
+        self.read_specs(dataset, result.level, &names).await
+    }
+
+    /// Adds units, descriptions and channel names of the attributes that a query of a level selects.
+    ///
+    /// # Errors
+    ///
+    /// [`zvf::Error`] if the metadata are damaged or the level cannot be listed.
+    pub(super) async fn read_selected(
+        &mut self,
+        dataset: &Dataset,
+        query: &Query,
+        level: LevelId,
+    ) -> Result<(), zvf::Error> {
+        let catalog = dataset.catalog();
+        let mut names = Vec::new();
+        for scope in Scope::ALL {
+            let is_listed = match (scope, &query.columns) {
+                // A table of groups that is damaged is reported when it is read.
+                (Scope::Group, _) => matches!(catalog.group_list(level).await, Ok(Some(_))),
+                (_, Selection::All) => true,
+                (_, Selection::Named(named)) => {
+                    let mut own = named.clone();
+                    own.retain(|(of, _)| of.is_none_or(|of| of == scope));
+                    names.extend(own.into_iter().map(|(_, name)| (scope, name)));
+                    false
+                }
+            };
+            if !is_listed {
+                continue;
+            }
+            match catalog.attribute_list(level, scope).await {
+                Ok(listed) => names.extend(listed.iter().map(|name| (scope, name.clone()))),
+                Err(error) => self.leave_out("units of attributes", error.into())?,
+            }
+        }
+        self.read_specs(dataset, level, &names).await
+    }
+
+    async fn read_specs(
+        &mut self,
+        dataset: &Dataset,
+        level: LevelId,
+        names: &[(Scope, String)],
+    ) -> Result<(), zvf::Error> {
+        match dataset.attribute_specs(level, names).await {
             Ok(specs) => {
                 self.description.attributes = specs;
                 Ok(())

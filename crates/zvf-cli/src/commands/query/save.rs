@@ -4,7 +4,7 @@ mod in_batches;
 
 use std::collections::HashMap;
 
-use zvf::{Column, ColumnValues, Dataset, Mode, NumericColumn, Query, QueryResult};
+use zvf::{Column, ColumnValues, Dataset, LevelChoice, Mode, NumericColumn, Query, QueryResult};
 
 use super::{QueryOutput, description::ResultDescription};
 use crate::display::{count_noun, group_digits, len_u64};
@@ -52,7 +52,11 @@ pub async fn save(
         .counter_clockwise(!target.format().is_interchange());
     // The nearest are one result, which is ordered by distance, and objects are divided as a whole.
     let is_whole = query.nearest.is_some() || target.of_objects().is_some();
-    if target.format().is_in_batches() && !is_whole {
+    // A table names its levels before its rows.
+    let is_table = target.format().is_table()
+        && matches!(query.level, LevelChoice::Number(_))
+        && query.drill.is_none();
+    if (target.format().is_in_batches() || is_table) && !is_whole {
         in_batches::write(dataset, query, target, is_strict, &mut report).await?;
         return Ok(report);
     }

@@ -25,7 +25,12 @@ pub(super) async fn write(
     report: &mut QueryOutput,
 ) -> Result<(), SaveError> {
     let mut described = ResultDescription::new(dataset, query);
+    let transaction = dataset.transaction();
+    described.description.transaction = query.row_ids.then_some(transaction);
     if query.geometry.is_none() {
+        if let (true, LevelChoice::Number(level)) = (target.format().is_table(), &query.level) {
+            described.read_selected(dataset, query, *level).await?;
+        }
         described.read_headers(dataset).await?;
     }
     let lossless = LosslessTarget::new(target, is_strict)?;
@@ -57,6 +62,9 @@ pub(super) async fn write(
         mut selected,
         ..
     } = writing;
+    if query.row_ids && dataset.transaction() != transaction {
+        return Err(SaveError::Changed);
+    }
     let finest = outcome.levels.iter().map(|level| level.level).min();
     counts.level = Some(finest.unwrap_or(selected.level).number());
     counts.objects = len_u64(selected.objects.len());
