@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -357,3 +361,152 @@ def test_attributes_of_fragments_become_those_of_objects() -> None:
     found.part_objects, found.part_offsets, found.object_ids = None, None, np.array([-1, -1, 0, 0])
     with pytest.raises(ValueError, match="no object or to several"):
         found.arrays()
+
+
+@pytest.fixture
+def cloud() -> zvf.Dataset:
+    """Points with text, some of whose words first appear in later batches."""
+    rows = np.arange(3000)
+    positions = np.column_stack([rows % 100, rows // 100, np.zeros(3000)]).astype(np.float32)
+    zvf.create(
+        "cloud.zv", kind="points", positions=positions, chunk_shape=(20, 20, 20),
+        vertex={
+            "n": rows, "half": np.where(rows % 7, rows / 2, np.nan),
+            "word": [None if row % 5 == 0 else f"w{row // 50}" for row in range(3000)],
+        },
+    )  # fmt: skip
+    return zvf.open("cloud.zv")
+
+
+def test_batches_are_a_stream(cloud: zvf.Dataset) -> None:
+    whole = pa.table(cloud.query())
+    batches = cloud.batches(batch_rows=100)
+    assert pa.schema(batches).names == whole.column_names
+    reader = pa.RecordBatchReader.from_stream(batches)
+    parts = list(reader)
+    assert len(parts) >= 30 and max(part.num_rows for part in parts) <= 100
+    for part in parts:
+        part.validate(full=True)
+    for name in whole.column_names:
+        values = [value for part in parts for value in part[name].to_pylist()]
+        np.testing.assert_array_equal(values, whole[name].to_pylist(), name)
+    assert (batches.levels, batches.skipped, batches.notes) == ([], [], [])
+    # Each stream is a query of its own.
+    assert duckdb.sql('select sum("vertex.n"), count("vertex.word") from batches').fetchall() == [
+        (2999 * 1500, 2400)
+    ]
+    joined = 'select count(*) from batches a join batches b on a."vertex.n" = b."vertex.n" + 1'
+    assert duckdb.sql(joined).fetchall() == [(2999,)]
+    frame = pl.DataFrame(cloud.batches(batch_rows=500, where="n < 700", select=["n", "word"]))
+    assert frame["vertex.n"].sort().to_list() == list(range(700))
+    assert frame.columns == ["x", "y", "z", "vertex.n", "vertex.word"]
+    assert frame.filter(pl.col("vertex.n") == 699)["vertex.word"].to_list() == ["w13"]
+    nothing = cloud.batches(where="n < 0")
+    assert pa.table(nothing).num_rows == 0 and pa.schema(nothing).names == whole.column_names
+    assert len(next(batches)) == 100
+    with pytest.raises(ValueError, match="call batches again"):
+        pa.table(batches)
+
+
+def test_streams_of_paths_and_errors() -> None:
+    tracts = zvf.open("tracts.zv")
+    table = pa.RecordBatchReader.from_stream(tracts.batches(batch_rows=3)).read_all()
+    assert table.to_pydict() == pa.table(tracts.query()).to_pydict()
+    [part] = tracts.partitions(1)
+    assert pa.table(part.batches()).num_rows == 5
+    stale = part.batches()
+    tracts.delete(objects=8)
+    assert pa.RecordBatchReader.from_stream(tracts.batches()).read_all().num_rows == 3
+    with pytest.raises((zvf.Error, pa.ArrowInvalid)):
+        pa.table(stale)
+    with pytest.raises(zvf.InputError, match="fb"):
+        pa.table(tracts.batches(where="fb > 1"))
+    cells = [file for file in Path("tracts.zv/0/vertices").rglob("*") if file.is_file()]
+    for cell in cells:
+        if cell.name != "zarr.json":
+            cell.write_bytes(cell.read_bytes()[:5])
+    with pytest.raises((zvf.DamagedError, pa.ArrowInvalid), match="vertices"):
+        pa.RecordBatchReader.from_stream(zvf.open("tracts.zv").batches()).read_all()
+
+
+PEAK = """
+import duckdb, numpy as np, pyarrow as pa, zvf
+def peak():
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) >> 10
+types = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("q", pa.int64()), ("word", pa.string())])
+def rows(batches):
+    for batch in range(batches):
+        n = np.arange(batch * 50_000, (batch + 1) * 50_000)
+        words = pa.array([f"word {one % 1000}" for one in n.tolist()])
+        yield pa.record_batch([pa.array(n % 1000 * 1.0), pa.array(n // 1000 * 1.0), pa.array(n), words], types)
+def run(count, name):
+    source = pa.RecordBatchReader.from_batches(types, rows(count))
+    report = zvf.create(name, kind="points", source=source, memory=24 << 20)
+    created = peak()
+    batches = zvf.open(name, cache=0).batches(batch_rows=20_000)
+    counted = sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(batches))
+    read = peak()
+    values = 'select sum("vertex.q"), count(distinct "vertex.word") from batches'
+    return report.vertices, counted, *duckdb.sql(values).fetchall()[0], created, read
+run(5, "few.zv")
+before = peak()
+*values, created, read = run(40, "many.zv")
+print(*values, created - before, read - created, peak() - read)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_streams_are_not_held_in_memory() -> None:
+    """Two million rows, which take 130 MB."""
+    path = {"PYTHONPATH": str(Path(zvf.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK], capture_output=True, text=True, check=True,
+        env={**os.environ, **path},
+    )  # fmt: skip
+    # DuckDB may print a bar before.
+    printed = map(int, done.stdout.split()[-7:])
+    rows, counted, total, words, created, read, queried = printed
+    assert (rows, counted, total, words) == (2_000_000, 2_000_000, 1_999_999 * 1_000_000, 1000)
+    assert created < 60 and read < 50 and queried < 60, done.stdout
+    assert not list(Path().glob(".zvf-*"))
+
+
+def test_a_stream_that_is_larger_than_memory_is_the_same_store() -> None:
+    def rows() -> Any:
+        n = np.arange(8000)
+        words = [None if one % 3 == 0 else f"w{one % 50}" for one in range(8000)]
+        table = pa.table({
+            "x": n % 50 * 1.0, "y": n // 50 * 1.0, "object_id": n // 1000,
+            "half": pa.array([None if one % 4 == 0 else one / 2 for one in range(8000)]),
+            "word": pa.array(words).dictionary_encode(), "on": n % 2 == 0,
+            "rgb": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(24000) % 256, pa.uint8()), 3),
+        })  # fmt: skip
+        return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(100))
+
+    made: dict[str, Any] = {
+        "kind": "points", "chunk_shape": (10, 10), "bounds": ((0, 0), (50, 160)), "name": "made",
+    }  # fmt: skip
+    zvf.create("whole.zv", source=rows(), **made)
+    report = zvf.create("parts.zv", source=rows(), memory=1 << 20, **made)
+    assert report.vertices == 8000
+    stores = [
+        {
+            file.relative_to(name): file.read_bytes()
+            for file in Path(name).rglob("*")
+            if file.is_file() and ".zvf" not in file.parts
+        }
+        for name in ("whole.zv", "parts.zv")
+    ]
+    assert stores[0].keys() == stores[1].keys() and stores[0] == stores[1]
+    types = pa.schema([("x", pa.float64()), ("n", pa.int64())])
+    late = [pa.record_batch([[0.0] * 9000, [1] * 9000], types), pa.record_batch([[1.0], [None]], types)]
+    with pytest.raises(ValueError, match="n has missing values, which int64"):
+        source = pa.RecordBatchReader.from_batches(types, late)
+        zvf.create("late.zv", kind="points", source=source, memory=64 << 10)
+    no_axes = pa.table({"a": np.arange(9000.0)})
+    with pytest.raises(zvf.InputError, match="source") as refused:
+        zvf.create("late.zv", kind="points", source=no_axes, memory=64 << 10)
+    assert ".zvf-" not in str(refused.value)
+    assert not Path("late.zv").exists() and not list(Path().glob(".zvf-*"))

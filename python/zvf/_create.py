@@ -16,8 +16,17 @@ from ._sources import (
     MILLIMETERS,
     arrays_of_source,
     crs_of,
+    is_stream,
     is_tractogram,
     with_joined_paths,
+)
+from ._streams import (
+    POINTS,
+    HeldTable,
+    held_bytes,
+    is_in_batches,
+    removed,
+    temporary_folder,
 )
 
 
@@ -84,7 +93,10 @@ def create(
             millimeters; or a table whose columns x, y, z (or
             those that `axes` names) are coordinates. The columns `object_id`, and `part` for
             paths, group the rows of a table. Other columns are attributes of vertices. Arrays may
-            be given in addition to a table.
+            be given in addition to a table. A table of points with Arrow's PyCapsules that takes more
+            than a sixth of `memory` is read in batches: those of a stream, such as a
+            `pyarrow.RecordBatchReader`, are in memory one at a time, and the rows wait in a temporary file
+            beside the store.
         positions: Coordinates, one row for each vertex, or a list of paths with such rows.
         part_offsets: Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`.
         part_objects: Object of each path; paths are numbered from 0 unless given.
@@ -137,6 +149,13 @@ def create(
         if companions or rename or missing != "refuse":
             raise TypeError("companions, rename and missing belong to a source that is a file")
         origin = None
+        if is_stream(source) and kind in POINTS and not arrays and is_in_batches(options):
+            address = os.fspath(store)
+            taken = _zvf.taken_table(source, held_bytes(options), temporary_folder(address))
+            if isinstance(taken, _zvf.SpooledTable):
+                with removed(taken.path):
+                    return CreateReport(**_zvf.create_from_file(address, os.fspath(taken.path), keywords))
+            source = HeldTable(taken)
         if source is not None:
             axes = [axis if isinstance(axis, str) else axis[0] for axis in options.get("axes") or ()]
             arrays, origin = arrays_of_source(source, arrays, axes, kind)

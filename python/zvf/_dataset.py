@@ -312,7 +312,7 @@ class Dataset:
         """Run a query and return its result in batches.
 
         The query runs while batches are taken, so memory is bounded by the size of a batch. Paths
-        are not cut.
+        are not cut. DuckDB and other packages take the batches as a stream of Arrow; see `Batches`.
 
         >>> [len(batch) for batch in zvf.open("tracts.zv").batches(batch_rows=3)]
         [3, 2]

@@ -358,18 +358,18 @@ class Result:
 class Batches(Iterator[Result]):
     """The batches of a result. `close`, or the end of a `with` statement, ends the query.
 
-    Attributes:
-        levels: Level and number of vertices, if the rows come from several levels.
-        skipped: Key and reason of the parts that could not be read.
-        damaged: Those of `skipped` that are damaged, as for `Result`.
-        notes: Defects of the store that were worked around.
+    Before its first batch is taken, this is also a stream of Arrow with the columns of
+    `Result.table`: `duckdb.sql("from batches")` and `pyarrow.RecordBatchReader.from_stream(batches)`
+    run the query while they take its rows. Each of them runs a query of its own, from the first row.
 
-    The attributes are complete once all batches have been taken.
+    >>> batches = zvf.open("tracts.zv").batches(select=["fa"])
+    >>> import pyarrow
+    >>> reader = pyarrow.RecordBatchReader.from_stream(batches)
+    >>> sum(batch.num_rows for batch in reader)
+    5
     """
 
-    __slots__ = (
-        "_check", "_query", "_raw", "_store", "damaged", "levels", "notes", "skipped",
-    )  # fmt: skip
+    __slots__ = ("_check", "_query", "_raw", "_store")
 
     def __init__(
         self,
@@ -382,23 +382,45 @@ class Batches(Iterator[Result]):
         self._store = store
         self._query = query
         self._check = check
-        self.levels: list[tuple[int, int]] = []
-        self.skipped: list[tuple[str, str]] = []
-        self.damaged: list[tuple[str, str]] = []
-        self.notes: list[str] = []
+
+    @property
+    def levels(self) -> list[tuple[int, int]]:
+        """Level and number of vertices, if the rows come from several levels. Complete, as `skipped`,
+        `damaged` and `notes` are, once all batches have been taken."""
+        return self._reported("levels")
+
+    @property
+    def skipped(self) -> list[tuple[str, str]]:
+        """Key and reason of the parts that could not be read."""
+        return self._reported("skipped")
+
+    @property
+    def damaged(self) -> list[tuple[str, str]]:
+        """Those of `skipped` that are damaged, as for `Result`."""
+        return self._reported("damaged")
+
+    @property
+    def notes(self) -> list[str]:
+        """Defects of the store that were worked around."""
+        return self._reported("notes")
+
+    def _reported(self, what: Literal["levels", "skipped", "damaged", "notes"]) -> list[Any]:
+        report = self._raw.report()
+        return [] if report is None else report[what]
 
     def __next__(self) -> Result:
         batch = self._raw.next()
         if self._check is not None:
             self._check()
-        if batch is not None:
-            return Result(batch, self._store, self._query)
-        if (report := self._raw.report()) is not None:
-            self.levels = report["levels"]
-            self.skipped = report["skipped"]
-            self.damaged = report["damaged"]
-            self.notes = report["notes"]
-        raise StopIteration
+        if batch is None:
+            raise StopIteration
+        return Result(batch, self._store, self._query)
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._raw.schema()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._raw.stream(requested_schema, self._check)
 
     def close(self) -> None:
         """End the query."""

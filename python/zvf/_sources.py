@@ -46,6 +46,12 @@ def arrays_of_source(
     return {**arrays, **given}, None
 
 
+def is_stream(source: Any) -> bool:
+    """Return whether this is a table with Arrow's PyCapsules, and nothing that they do not describe."""
+    is_more = isinstance(source, (Result, Mapping)) or is_geographic(source) or is_tractogram(source)
+    return is_arrow(source) and not is_more and not hasattr(source, "collect_schema")
+
+
 def is_tractogram(source: Any) -> bool:
     """Return whether this is a tractogram of nibabel, dipy or another package with their names."""
     return hasattr(source, "streamlines") and hasattr(source, "data_per_streamline")

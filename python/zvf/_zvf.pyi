@@ -1,6 +1,7 @@
 """The extension module. The package `zvf` is the public interface."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "PlanFile",
     "RecordBatch",
     "Server",
+    "SpooledTable",
     "Task",
     "TaskPlan",
     "__version__",
@@ -54,6 +56,7 @@ __all__ = [
     "seal",
     "serve",
     "start_query",
+    "taken_table",
     "validate",
     "write_fragment_attributes",
     "write_object_attributes",
@@ -91,6 +94,8 @@ class Dataset:
 @final
 class Batches:
     def next(self) -> RawResult | None: ...
+    def schema(self) -> Any: ...
+    def stream(self, requested: Any, check: Callable[[], None] | None) -> Any: ...
     def report(self) -> RawReport | None: ...
     def close(self) -> None: ...
 
@@ -175,6 +180,12 @@ def start_query(
     dataset: Dataset, keywords: dict[str, Any], done: Callable[[Any, Any], None]
 ) -> Task: ...
 def arrow_columns(table: Any) -> list[list[RawColumn]]: ...
+@final
+class SpooledTable:
+    @property
+    def path(self) -> Path: ...
+
+def taken_table(table: Any, max: int, folder: str) -> Any: ...
 def arrow_column(name: str, array: Any) -> list[RawColumn]: ...
 def create(
     address: str,

@@ -155,8 +155,7 @@ impl PyDataset {
         }
         let query = query::query(&keywords)?;
         let dataset = self.current();
-        let transaction = query.row_ids.then(|| dataset.transaction());
-        Ok(PyBatches::new(dataset.stream(&query, options), transaction))
+        Ok(PyBatches::new(dataset, query, options))
     }
 
     /// Returns what the root says.

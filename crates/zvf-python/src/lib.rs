@@ -67,6 +67,8 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::PyColumns>()?;
     module.add_function(wrap_pyfunction!(arrow_input::arrow_columns, module)?)?;
     module.add_function(wrap_pyfunction!(arrow_input::arrow_column, module)?)?;
+    module.add_class::<arrow_input::PySpooledTable>()?;
+    module.add_function(wrap_pyfunction!(arrow_input::taken_table, module)?)?;
     module.add_class::<batches::PyBatches>()?;
     module.add_class::<task::PyTask>()?;
     module.add_function(wrap_pyfunction!(task::start_query, module)?)?;
