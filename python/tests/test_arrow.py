@@ -510,3 +510,40 @@ def test_a_stream_that_is_larger_than_memory_is_the_same_store() -> None:
         zvf.create("late.zv", kind="points", source=no_axes, memory=64 << 10)
     assert ".zvf-" not in str(refused.value)
     assert not Path("late.zv").exists() and not list(Path().glob(".zvf-*"))
+
+
+def test_polars_scans_a_store(cloud: zvf.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    import zvf.polars
+
+    asked: list[dict[str, Any]] = []
+    batches = zvf.Dataset.batches
+
+    def recorded(dataset: zvf.Dataset, **options: Any) -> zvf.Batches:
+        asked.append(options)
+        return batches(dataset, **options)
+
+    monkeypatch.setattr(zvf.Dataset, "batches", recorded)
+    lazy, n, half = zvf.polars.scan("cloud.zv"), pl.col("vertex.n"), pl.col("vertex.half")
+    whole = lazy.collect()
+    assert whole.equals(pl.DataFrame(cloud.query())) and whole.shape == (3000, 6)
+    filters = [
+        n > 2500, n == 7, n.is_between(10, 20), 30 > n, n != 5, half > 1490.5, half <= 2, half == 8.5,
+        half != 8.5, half >= 1499, (pl.col("x") <= 3) & (pl.col("y") > 28), pl.col("vertex.word") == "w3",
+        pl.col("vertex.word") != "w3", n.is_in([1, 2]), (n < 5) | (n > 2990), half.is_nan(), ~(n < 2990),
+        pl.col("vertex.word").is_null(), (n < 50) & half.is_not_nan(), pl.col("x") == 0.1, n > 5.5,
+    ]  # fmt: skip
+    for condition in filters:
+        found = lazy.filter(condition).collect()
+        assert found.equals(whole.filter(condition)), str(condition)
+    asked.clear()
+    assert lazy.filter(n < 5).select("x", "vertex.n").collect()["vertex.n"].to_list() == [0, 1, 2, 3, 4]
+    assert asked[0]["where"] == 'vertex."n" < 5' and asked[0]["select"] == ["vertex.n"]
+    asked.clear()
+    assert lazy.select("y").head(3).collect()["y"].to_list() == whole["y"].head(3).to_list()
+    assert (asked[0]["limit"], asked[0]["select"]) == (3, [])
+    # A further predicate would change what these select.
+    limited = zvf.polars.scan(cloud, limit=100, where="n >= 0")
+    assert len(limited.filter(n < 5000).collect()) == 100
+    assert limited.filter(n < 3).collect().equals(whole.head(100).filter(n < 3))
+    paths = zvf.polars.scan("tracts.zv").filter(pl.col("vertex.fa") > 0.55).collect()
+    assert paths["part"].to_list() == [0, 1, 1] and paths["object_id"].to_list() == [3, 8, 8]
