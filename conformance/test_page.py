@@ -4,6 +4,7 @@ import base64
 import collections
 import contextlib
 import functools
+import gzip
 import http.server
 import io
 import json
@@ -19,6 +20,7 @@ import zlib
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+import nibabel
 import numpy as np
 import pytest
 from PIL import Image
@@ -137,6 +139,25 @@ class Page:
             "[...document.querySelectorAll('button')].find(b => b.textContent === arguments[0]).click()", name
         )
         self.settle()
+
+    def drop(self, *files):
+        """Drops files on the scene."""
+        data = {"items": [], "files": [str(file) for file in files], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.driver.execute_cdp_cmd("Input.dispatchDragEvent", {"type": kind, "x": 400, "y": 300, "data": data})
+
+    def wait(self, script, what):
+        """Waits until a script returns what is true."""
+        end = time.monotonic() + WAIT
+        while not (found := self.run(script)):
+            assert time.monotonic() < end, f"{what}: {self.text('status')}; {self.console()}"
+            time.sleep(0.1)
+        return found
+
+    def pixels(self):
+        """The scene without its controls."""
+        self.run("document.querySelectorAll('main > :not(#scene), footer').forEach(e => e.style.visibility = 'hidden')")
+        return np.asarray(Image.open(io.BytesIO(self.driver.get_screenshot_as_png())).convert("RGB")).astype(int)
 
     def native(self, name, *options):
         """The counts of the native command."""
@@ -392,6 +413,152 @@ def test_a_page_with_a_store_inside_opens_from_a_file(page, tmp_path, compressio
     assert page.console() == []
     assert page.run("return viewer.layers[0].base.vertices") > 1000
     assert page.counts()[0] == page.native("neurons")["vertices"]
+
+
+# Maps voxels (i, j, k) to positions in mm: j runs along -x, i along y, and k is oblique.
+AFFINE = np.array([[0, -3, 0.4, 40], [2, 0, 0.3, -30], [0, 0.5, 4, -20.0], [0, 0, 0, 1]])
+
+
+def volume(form, folder):
+    """Writes a volume of random values around a bright block, and returns its path."""
+    values = np.random.default_rng(7).integers(20, 90, (30, 24, 16)).astype(float)
+    values[8:20, 6:15, 4:11] = 200
+    affine, image, ending = AFFINE.copy(), nibabel.Nifti1Image, ".nii"
+    if form == "qform":
+        turn = np.array([[0.8, -0.6, 0], [0.6, 0.8, 0], [0, 0, -1.0]])
+        affine[:3, :3] = turn * [2, 3, 4]
+    if form == "NIfTI-2, big-endian, packed":
+        image, ending = nibabel.Nifti2Image, ".nii.gz"
+    made = image(values.astype("f4" if form == "sform" else "i2"), affine)
+    if image is nibabel.Nifti2Image:
+        made = image(values.astype(">f8"), affine, made.header.as_byteswapped(">"))
+        made.header.set_data_dtype(">f8")
+    made.header.set_xyzt_units("mm")
+    if form == "qform":
+        made.set_sform(None, 0)
+        made.set_qform(affine, 1)
+        made.header.set_slope_inter(0.5, 10)
+    if form == "voxel sizes":
+        made = image(values.astype("i2"), None)
+        made.header["pixdim"][1:4] = 2, 3, 4
+        affine = np.diag([2, 3, 4, 1.0])
+    path = folder / f"scan{ending}"
+    nibabel.save(made, path)
+    # nibabel would centre a volume without an affine.
+    return path, np.asanyarray(nibabel.load(path).dataobj).astype(float), affine
+
+
+@pytest.mark.parametrize("form", ["sform", "qform", "voxel sizes", "NIfTI-2, big-endian, packed"])
+def test_slices_of_a_volume_lie_where_its_header_says(page, form, tmp_path):
+    path, values, affine = volume(form, tmp_path)
+    page.driver.get("about:blank")
+    page.driver.get_log("browser")
+    page.driver.get(f"{page.address}#{quote(json.dumps({'theme': 'dark', 'axes': False, 'camera': None}))}")
+    page.drop(path)
+    page.wait("return !!viewer.volume", "the volume")
+    voxels = np.random.default_rng(3).uniform(-2, np.array(values.shape) + 1, (300, 3))
+    places = voxels @ affine[:3, :3].T + affine[:3, 3]
+    found = page.run("return arguments[0].map(at => viewer.volume.value(at) ?? null)", places.tolist())
+    expected = 0
+    for voxel, value in zip(np.rint(voxels).astype(int), found, strict=True):
+        if (voxel >= 0).all() and (voxel < values.shape).all():
+            assert value == pytest.approx(values[tuple(voxel)])
+            expected += 1
+        else:
+            assert value is None
+    assert 100 < expected < 300
+    # Each slice by itself, seen from where its axis points: what is drawn at the centres of voxels.
+    for axis, look in enumerate([(0, 0), (90, 0), (270, 90)]):
+        centre = affine[:3, :3] @ [13, 10, 7] + affine[:3, 3]
+        page.run(
+            "const {state} = viewer.volume; state.at = arguments[0]; state.window = [0, 250];"
+            "state.shown = [0, 1, 2].map(k => k === arguments[1]); viewer.turn(...arguments[2])",
+            centre.tolist(), axis, look,
+        )
+        page.settle()
+        picture = page.pixels()
+        script = """
+            const canvas = document.getElementById("scene"), m = viewer.camera.matrix(canvas.clientWidth / canvas.clientHeight);
+            return [[...m], viewer.origin, canvas.clientWidth, canvas.clientHeight];
+        """
+        matrix, origin, width, height = page.run(script)
+        # Positions in the plane, and the values there.
+        spread = np.random.default_rng(axis).uniform(-50, 50, (900, 3))
+        spread[:, axis] = 0
+        places = centre + spread
+        voxels = (places - affine[:3, 3]) @ np.linalg.inv(affine[:3, :3]).T
+        clip = np.c_[places - origin, np.ones(900)] @ np.array(matrix).reshape(4, 4)
+        pixels = np.c_[(clip[:, 0] / clip[:, 3] / 2 + 0.5) * width, (0.5 - clip[:, 1] / clip[:, 3] / 2) * height].astype(int)
+        seen = {"block": 0, "outside": 0}
+        for (x, y), voxel in zip(pixels, voxels, strict=True):
+            if not (0 <= x < width and 0 <= y < height):
+                continue
+            shade = picture[y, x]
+            if ((voxel > [9, 7, 5]) & (voxel < [18, 13, 9])).all():
+                bright = values[13, 10, 7] / 250 * 255
+                assert np.abs(shade - bright).max() < 6, (axis, voxel, shade)
+                seen["block"] += 1
+            elif (voxel < -1).any() or (voxel > np.array(values.shape)).any():
+                assert shade.max() < 30, (axis, voxel, shade)
+                seen["outside"] += 1
+        assert min(seen.values()) > 5, (axis, seen)
+    assert page.console() == []
+
+
+def test_slices_lie_among_tracts_and_a_link_restores_them(page):
+    depth = np.sqrt((np.stack(np.meshgrid(*[np.linspace(-1, 1, 72)] * 3, indexing="ij")) ** 2).sum(0))
+    head = np.clip(1.02 - depth, 0, 0.1) * 900 + 70 * (depth < 0.93) * (1 - depth)
+    half, middle = np.array([75, 95, 80]), np.array([0, -10, 6])
+    scan = nibabel.Nifti1Image(head.astype("u1"), np.vstack([np.column_stack([np.diag(half * 2 / 71), middle - half]), [0, 0, 0, 1]]))
+    nibabel.save(scan, page.folder / "head.nii.gz")
+    page.driver.get("about:blank")
+    page.driver.get_log("browser")
+    state = {"theme": "dark", "volume": {"at": [0, -10, 0], "window": [5, 150], "shown": [True, False, True]}}
+    page.driver.get(f"{page.address}?store=demo/tracts.zv&volume=head.nii.gz#{quote(json.dumps(state))}")
+    page.run("viewer.budget = 0")
+    page.wait("return !!window.viewer?.volume", "the volume")
+    page.settle()
+    assert page.text("legend").endswith("head5150")
+    kept = page.run("return viewer.state.volume")
+    assert kept == {"isVisible": True, **state["volume"]}
+    page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page.run(axe().read_text())
+    script = "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)])))"
+    assert page.driver.execute_async_script(script) == []
+    picture = page.pixels()
+    spread = picture.max(-1) - picture.min(-1)
+    assert ((spread < 6) & (picture.max(-1) > 40)).sum() > 5000 and (spread > 60).sum() > 2000
+    assert page.console() == []
+
+
+def hostile_volumes():
+    good = bytearray(nibabel.Nifti1Image(np.ones((4, 5, 6), "u1"), np.eye(4)).to_bytes())
+
+    def changed(at, kind, *values):
+        return bytes(good[:at] + struct.pack("<" + kind, *values) + good[at + struct.calcsize(kind):])
+
+    return {
+        "empty": b"", "short": bytes(good[:200]), "cut": bytes(good[:-1]), "random": random.Random(4).randbytes(3000),
+        "packed garbage": b"\x1f\x8b" + random.Random(5).randbytes(3000), "cut gzip": gzip.compress(bytes(good))[:60],
+        "no mark": changed(344, "4s", b"abcd"), "a pair": changed(344, "4s", b"ni1\0"), "axes": changed(40, "h", 9),
+        "negative": changed(42, "h", -4), "no voxels": changed(44, "h", 0), "huge": changed(42, "hhh", 32767, 32767, 32767),
+        "large": changed(42, "hhh", 400, 400, 400), "colours": changed(70, "h", 128), "offset": changed(108, "f", 0.0),
+        "no offset": changed(108, "f", float("nan")), "far": changed(108, "f", 1e30), "flat": changed(280, "4f", 0, 0, 0, 0),
+        "no map": changed(280, "4f", float("nan"), 0, 0, 0),
+    }
+
+
+@pytest.mark.parametrize("how", hostile_volumes())
+def test_damaged_volumes_are_refused_in_a_sentence(page, how, tmp_path):
+    path = tmp_path / "scan.nii"
+    path.write_bytes(hostile_volumes()[how])
+    if page.driver.current_url.split("#")[0] != page.address:
+        page.driver.get(page.address)
+    page.run("document.getElementById('error').hidden = true")
+    page.drop(path)
+    page.wait("return !document.getElementById('error').hidden", "the error")
+    assert "scan.nii" in page.text("error").lower() and len(page.text("error")) > 30
+    assert page.run("return !viewer.volume")
 
 
 def test_errors_are_sentences(page):

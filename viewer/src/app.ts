@@ -4,14 +4,16 @@ import { byId, bytes, count, make, short } from "./dom.ts";
 import { FilterLine } from "./filter.ts";
 import { objectOf } from "./geometry.ts";
 import { Layer } from "./layer.ts";
-import { center, clamp, subtract, transform, union, type Box, type Vec3 } from "./math.ts";
+import type { Volume } from "./nifti.ts";
+import { center, clamp, length, subtract, transform, union, type Box, type Vec3 } from "./math.ts";
 import { axisLines, drawAxes, drawScale, makeCube, padded } from "./overlay.ts";
 import { buildLegend, buildPanel, type Actions } from "./panel.ts";
 import { outline } from "./region.ts";
 import { Renderer, type Drawing, type Frame } from "./renderer.ts";
-import { csv, download, ply, trk } from "./save.ts";
+import { csv, download, PER_MILLIMETER, ply, trk } from "./save.ts";
 import { isPaths, question } from "./selection.ts";
-import { fromFragment, newLayerState, toFragment, type State } from "./state.ts";
+import { VolumeSlices } from "./slices.ts";
+import { fromFragment, newLayerState, newVolumeState, toFragment, type State } from "./state.ts";
 import type { Store } from "./store.ts";
 
 const KEYS: [string, string][] = [
@@ -27,11 +29,14 @@ const THEMES = { dark: { back: [0.052, 0.063, 0.082], ink: [0.35, 0.4, 0.47] }, 
 /** The page: layers, the camera, and what connects them to the controls. */
 export class App {
   readonly layers: Layer[] = [];
+  volume: VolumeSlices | undefined;
   readonly camera = new Camera();
   readonly state: State;
   private readonly renderer: Renderer;
   private readonly filter: FilterLine;
   private origin: Vec3 = [0, 0, 0];
+  /** Names and units of the axes, which the first layer or volume decides. */
+  private axes: { names: string[]; units: (string | undefined)[] } | undefined;
   private turnCube: ((camera: Camera) => void) | undefined;
   private isScheduled = false;
   private isMoving = false;
@@ -42,7 +47,7 @@ export class App {
   private drawn = 0;
   private active = 0;
 
-  constructor() {
+  constructor(private readonly reportsTo: URL | undefined) {
     const canvas = byId<HTMLCanvasElement>("scene");
     this.renderer = new Renderer(canvas);
     this.budget = this.renderer.isSoftware ? 400_000 : 3_000_000;
@@ -77,32 +82,54 @@ export class App {
     const description = await store.describe();
     const state = this.state.layers[this.layers.length] ?? newLayerState();
     this.state.layers[this.layers.length] = state;
-    const isFirst = !this.layers.length;
-    if (isFirst) {
-      const low = [0, 1, 2].map((axis) => description.low[axis] ?? 0) as Vec3;
-      const high = [0, 1, 2].map((axis) => description.high[axis] ?? 0) as Vec3;
-      this.origin = center({ low, high });
-    }
+    const corner = (values: number[]) => [0, 1, 2].map((axis) => values[axis] ?? 0) as Vec3;
+    const begin = this.begin({ low: corner(description.low), high: corner(description.high) }, description.axes, description.units);
     const layer = new Layer(store, description, state, this.renderer.gl, this.origin, () => this.changed());
     this.layers.push(layer);
-    if (isFirst) {
+    begin?.();
+    byId("filter").hidden = false;
+    document.title = `${this.layers.map((each) => each.description.name).join(", ")} – zvf viewer`;
+    this.filter.columns = [...layer.columns(), ...description.axes];
+    this.filter.set(state.where);
+    await layer.ask();
+    buildPanel(this, this.actions);
+    this.showObject();
+  }
+
+  /** Places the origin in the middle of what is shown first. Returns what shows it, once it is there. */
+  private begin(box: Box, names: string[], units: (string | undefined)[]): (() => void) | undefined {
+    if (this.axes) return undefined;
+    this.origin = center(box);
+    this.axes = { names, units };
+    return () => {
       const { camera } = this.state;
       this.fit();
       if (camera) {
         this.camera.target = subtract(camera.target, this.origin);
         Object.assign(this.camera, { distance: camera.distance, yaw: camera.yaw, pitch: camera.pitch });
       }
-      this.turnCube = makeCube(description.axes, (yaw, pitch) => this.turn(yaw, pitch));
-      for (const id of ["filter", "panel", "cube", "scale"]) byId(id).hidden = false;
+      this.turnCube = makeCube(names, (yaw, pitch) => this.turn(yaw, pitch));
+      for (const id of ["panel", "cube", "scale"]) byId(id).hidden = false;
       if (innerWidth <= 640) this.toggle();
       byId("welcome").hidden = true;
-    }
-    document.title = `${this.layers.map((each) => each.description.name).join(", ")} – zvf viewer`;
-    this.filter.columns = [...layer.columns(), ...description.axes];
-    this.filter.set(state.where);
-    await layer.ask();
-    buildPanel(this.layers, this.state, this.actions);
-    this.showObject();
+    };
+  }
+
+  /** Shows slices of a volume, in the place of an earlier one. */
+  addVolume(volume: Volume): void {
+    // The units of a scene without any are those of the volume.
+    const perUnit = this.axes ? (PER_MILLIMETER[this.axes.units[0] ?? ""] ?? volume.millimeters) : 1;
+    const state = this.volume ? newVolumeState() : (this.state.volume ?? newVolumeState());
+    const slices = new VolumeSlices(this.renderer.gl, volume, perUnit, state);
+    this.volume?.free();
+    this.state.volume = state;
+    const begin = this.begin(slices.box, ["x", "y", "z"], ["millimeter", "millimeter", "millimeter"]);
+    this.volume = slices;
+    begin?.();
+    this.camera.extent = length(subtract(this.box().high, this.box().low));
+    if (!this.layers.length) document.title = `${slices.name} – zvf viewer`;
+    buildPanel(this, this.actions);
+    this.changed();
   }
 
   fail(error: unknown): void {
@@ -114,11 +141,11 @@ export class App {
 
   /** Whether nothing is being read. */
   get isIdle(): boolean {
-    return !this.isScheduled && !this.isMoving && this.layers.length > 0 && this.layers.every((layer) => !layer.isLoading);
+    return !this.isScheduled && !this.isMoving && !!this.axes && this.layers.every((layer) => !layer.isLoading);
   }
 
   private readonly actions: Actions = {
-    ask: (layer) => void layer.ask().then(() => buildPanel(this.layers, this.state, this.actions)),
+    ask: (layer) => void layer.ask().then(() => buildPanel(this, this.actions)),
     redraw: () => this.changed(),
     save: (layer, format) => void this.save(layer, format).catch((error: unknown) => this.fail(error)),
     screenshot: () => this.screenshot(),
@@ -133,6 +160,7 @@ export class App {
 
   private box(): Box {
     const boxes = this.layers.map((layer) => layer.box());
+    if (this.volume) boxes.push(this.volume.box);
     const all = boxes.slice(1).reduce(union, boxes[0] ?? { low: [0, 0, 0], high: [1, 1, 1] });
     return { low: subtract(all.low, this.origin), high: subtract(all.high, this.origin) };
   }
@@ -160,7 +188,7 @@ export class App {
   }
 
   private changed(): void {
-    buildLegend(this.layers);
+    buildLegend(this.layers, this.volume);
     const failed = this.layers.find((layer) => layer.error);
     if (failed) {
       this.fail(failed.error);
@@ -175,11 +203,22 @@ export class App {
         ? `${count(counts.vertices)} vertices${objects ? `, ${count(objects)} ${kind}` : ""}` : layer.isBusy ? "…" : "";
     }
     this.remember();
+    this.report();
     this.redraw();
   }
 
+  /** Tells the server of the page what is shown, if `&report` ends its link. */
+  private report(): void {
+    if (!this.reportsTo || this.layers.some((layer) => !layer.query)) return;
+    const body = JSON.stringify(this.layers.map(({ description, query, state }) => ({ name: description.name, query, object: state.object ?? null })));
+    if (body === this.reported) return;
+    this.reported = body;
+    fetch(this.reportsTo, { method: "PUT", body }).catch((error: unknown) => this.fail(error));
+  }
+  private reported = "";
+
   private remember(): void {
-    if (!this.layers.length) return;
+    if (!this.axes) return;
     const { target, distance, yaw, pitch } = this.camera;
     this.state.camera = { target: target.map((value, axis) => value + this.origin[axis]!) as Vec3, distance, yaw, pitch };
     try {
@@ -205,18 +244,18 @@ export class App {
     const lines: Frame["lines"] = regions.map((region) => ({ ends: outline(region, this.origin), ink: INKS[region.role] }));
     const theme = THEMES[state.theme ?? "dark"];
     let edges: ReturnType<typeof axisLines>["edges"] = [];
-    if (state.axes && this.layers.length) {
+    if (state.axes && this.axes) {
       const made = axisLines(padded(this.box()), this.camera);
       edges = made.edges;
       lines.push({ ends: made.lines, ink: theme.ink });
     }
-    drawAxes(edges, this.camera, this.origin, this.layers[0]?.description.axes ?? [], this.layers[0]?.description.units ?? []);
+    drawAxes(edges, this.camera, this.origin, this.axes?.names ?? [], this.axes?.units ?? []);
     const slab = state.slab && {
       normal: [0, 1, 2].map((axis) => (axis === state.slab!.axis ? 1 : 0)) as Vec3,
       at: state.slab.at - this.origin[state.slab.axis]!, width: state.slab.width,
     };
     return {
-      drawings, background: [...theme.back], slab, lines,
+      drawings, background: [...theme.back], slab, lines, slices: this.volume?.slices(this.origin),
       samples: this.isMoving && this.frameTime > 30 ? 0 : 4,
     };
   }
@@ -244,7 +283,7 @@ export class App {
     }
     this.frames++;
     this.turnCube?.(camera);
-    if (this.layers.length) drawScale(camera, this.layers[0]!.description.units[0]);
+    if (this.axes) drawScale(camera, this.axes.units[0]);
     this.status();
   }
 

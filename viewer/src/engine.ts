@@ -8,22 +8,21 @@ const OPTIONS: OpenOptions = { memoryBudget: 256 << 20, cache: 64 << 20 };
 const NO_WORD = 0xffffffff;
 const MOST_FILES = 200_000;
 
-export async function openAddress(address: string): Promise<Store> {
+export function checkedAddress(address: string): URL {
   const url = new URL(address, location.href);
-  if (!/^https?:$/.test(url.protocol)) throw new Error(`the address of a store begins with https: or http:, not with ${url.protocol}`);
-  return wrap(url.href.replace(/\/$/, ""));
+  if (!/^https?:$/.test(url.protocol)) throw new Error(`the address of a store or volume begins with https: or http:, not with ${url.protocol}`);
+  return url;
 }
+
+export const openAddress = async (address: string): Promise<Store> => wrap(checkedAddress(address).href.replace(/\/$/, ""));
 
 export const openFile = async (file: File): Promise<Store> => wrap(await unzip(file), file.name);
 export const openFolder = (files: File[]): Promise<Store> => wrap(files, files[0]?.webkitRelativePath.split("/")[0]);
 
-/** Opens what was dropped: a folder, or a file that is a zip. */
-export function openDropped(item: DataTransferItem): Promise<Store> | undefined {
-  const entry = item.webkitGetAsEntry();
-  if (!entry) return undefined;
-  if (entry.isFile) return new Promise<File>((done, fail) => (entry as FileSystemFileEntry).file(done, fail)).then(openFile);
+/** Opens a folder that was dropped. */
+export function openEntry(entry: FileSystemDirectoryEntry): Promise<Store> {
   const files = new Map<string, Blob>();
-  return list(entry as FileSystemDirectoryEntry, "", files).then(() => wrap(files, entry.name));
+  return list(entry, "", files).then(() => wrap(files, entry.name));
 }
 
 async function list(folder: FileSystemDirectoryEntry, path: string, files: Map<string, Blob>): Promise<void> {

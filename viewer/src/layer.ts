@@ -30,6 +30,8 @@ interface Tile {
 export class Layer {
   base: Geometry | undefined;
   counts: Counts | undefined;
+  /** What selects that which is shown; undefined while that is being asked. */
+  query: Query | undefined;
   error: unknown;
   isBusy = false;
   /** Members of all groups, once they have been read. */
@@ -109,6 +111,7 @@ export class Layer {
     this.isBusy = true;
     this.error = undefined;
     this.counts = undefined;
+    this.query = undefined;
     this.changed();
     const { signal } = asked;
     try {
@@ -133,6 +136,7 @@ export class Layer {
       this.changed();
       this.counts = await this.count(query, signal);
       if (signal.aborted) return;
+      this.query = query;
       this.tileQuery = await this.tileQuestion(query, signal);
     } catch (error) {
       if (!signal.aborted) this.error = error;

@@ -1,7 +1,8 @@
 import { serve } from "zvf";
 import { App } from "./app.ts";
 import { byId } from "./dom.ts";
-import { embedded, openAddress, openDropped, openFile, openFolder, runWorkersFrom } from "./engine.ts";
+import { checkedAddress, embedded, openAddress, openEntry, openFile, openFolder, runWorkersFrom } from "./engine.ts";
+import { fetchNifti, isNifti, readNifti, type Volume } from "./nifti.ts";
 import type { Store } from "./store.ts";
 
 if (typeof document === "undefined") serve();
@@ -11,7 +12,8 @@ else {
 }
 
 function start(): void {
-  const app = new App();
+  const words = new URLSearchParams(location.search);
+  const app = new App(words.has("report") ? new URL("view/selection", location.href) : undefined);
   Object.assign(window, { viewer: app });
 
   async function open(opening: Promise<Store>): Promise<void> {
@@ -22,13 +24,24 @@ function start(): void {
     }
   }
 
-  /** A store in the page itself, or those that its address names, or the question which one. */
+  async function slice(reading: Promise<Volume>): Promise<void> {
+    try {
+      app.addVolume(await reading);
+    } catch (error) {
+      app.fail(error);
+    }
+  }
+
+  const take = (file: File): Promise<void> => (isNifti(file.name) ? slice(readNifti(file, file.name)) : open(openFile(file)));
+
+  /** A store in the page itself, or what its address names, or the question what to open. */
   async function openAll(): Promise<void> {
     const inside = embedded();
-    const addresses = new URLSearchParams(location.search).getAll("store").slice(0, 16);
+    const volume = words.get("volume");
     if (inside) await open(inside);
-    for (const address of addresses) await open(openAddress(address));
-    byId("welcome").hidden = app.layers.length > 0;
+    for (const address of words.getAll("store").slice(0, 16)) await open(openAddress(address));
+    if (volume) await slice((async () => fetchNifti(checkedAddress(volume)))());
+    byId("welcome").hidden = app.layers.length > 0 || !!app.volume;
   }
 
   byId("address").addEventListener("submit", (event) => {
@@ -37,13 +50,13 @@ function start(): void {
     url.searchParams.append("store", byId<HTMLInputElement>("url").value);
     location.assign(url);
   });
-  byId("pick-zip").addEventListener("click", () => {
+  byId("pick-file").addEventListener("click", () => {
     const input = document.createElement("input");
     input.type = "file";
-    input.accept = ".zip";
+    input.accept = ".zip,.nii,.gz";
     input.addEventListener("change", () => {
       const file = input.files?.[0];
-      if (file) void open(openFile(file));
+      if (file) void take(file);
     });
     input.click();
   });
@@ -63,8 +76,9 @@ function start(): void {
     event.preventDefault();
     document.body.classList.remove("dropping");
     for (const item of event.dataTransfer?.items ?? []) {
-      const opening = openDropped(item);
-      if (opening) void open(opening);
+      const entry = item.webkitGetAsEntry();
+      if (entry?.isDirectory) void open(openEntry(entry as FileSystemDirectoryEntry));
+      else if (entry) (entry as FileSystemFileEntry).file((file) => void take(file), (error) => app.fail(error));
     }
   });
 

@@ -28,6 +28,30 @@ export function transform(m: Mat4, p: Vec3): [number, number, number, number] {
   return [at(0), at(1), at(2), at(3)];
 }
 
+/** A map of three coordinates: the rows of a matrix of three rows and four columns. */
+export type Affine = number[];
+
+export const affine = (m: Affine, p: Vec3): Vec3 =>
+  [0, 4, 8].map((row) => m[row]! * p[0] + m[row + 1]! * p[1] + m[row + 2]! * p[2] + m[row + 3]!) as Vec3;
+
+const cross = (a: Vec3, b: Vec3): Vec3 => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+
+/** Returns the map that undoes another, or undefined for one that is flat. */
+export function inverse(m: Affine): Affine | undefined {
+  const [x, y, z] = [0, 4, 8].map((row) => m.slice(row, row + 3) as Vec3) as [Vec3, Vec3, Vec3];
+  const determinant = dot(x, cross(y, z));
+  const size = length(x) * length(y) * length(z);
+  // Rounding keeps the rows of a flat map from being exactly in one plane.
+  if (!Number.isFinite(size) || !(Math.abs(determinant) > size * 1e-9)) return undefined;
+  const columns = [cross(y, z), cross(z, x), cross(x, y)].map((column) => scale(column, 1 / determinant));
+  const shift: Vec3 = [m[3]!, m[7]!, m[11]!];
+  const found = [0, 1, 2].flatMap((axis) => {
+    const row = columns.map((column) => column[axis]!) as Vec3;
+    return [...row, -dot(row, shift)];
+  });
+  return found.every(Number.isFinite) ? found : undefined;
+}
+
 /** A box, by its lowest and highest corner. */
 export interface Box {
   low: Vec3;

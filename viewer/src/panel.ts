@@ -2,6 +2,7 @@ import { byId, count, field, make, short, svg } from "./dom.ts";
 import type { Layer } from "./layer.ts";
 import { categoryColor, gradient, MAP_NAMES } from "./palette.ts";
 import { isPaths } from "./selection.ts";
+import type { VolumeSlices } from "./slices.ts";
 import { ROLES, type Region, type State } from "./state.ts";
 import { unitName } from "./overlay.ts";
 import type { Vec3 } from "./math.ts";
@@ -21,16 +22,71 @@ export interface Actions {
 
 const SHOWN_GROUPS = 400;
 
+interface Shown {
+  readonly layers: Layer[];
+  readonly volume: VolumeSlices | undefined;
+  readonly state: State;
+}
+
 /** The controls of all layers. It is built again when layers or what they have change. */
-export function buildPanel(layers: Layer[], state: State, actions: Actions): void {
-  const open = new Set([...byId("panel").querySelectorAll("details[open]")].map((d) => d.getAttribute("data-name")));
-  const isFirst = !byId("panel").childElementCount;
+export function buildPanel(shown: Shown, actions: Actions): void {
+  const { layers, volume } = shown;
+  const wasOpen = new Map([...byId("panel").querySelectorAll("details")].map((details) => [details.getAttribute("data-name"), details.open]));
   const section = (name: string, isOpen: boolean, ...children: Node[]) =>
-    make("details", { "data-name": name, open: isFirst ? isOpen : open.has(name) }, make("summary", {}, name.split("·").pop()!), ...children);
+    make("details", { "data-name": name, open: wasOpen.get(name) ?? isOpen }, make("summary", {}, name.split("·").pop()!), ...children);
   byId("panel").replaceChildren(
     ...layers.flatMap((layer, at) => layerSections(layer, `${at}·`, section, actions)),
-    section("Scene", false, ...scene(layers, state, actions)),
+    ...(volume ? volumeSections(volume, section, actions) : []),
+    section("Scene", false, ...scene(shown, actions)),
   );
+}
+
+/** The slices of a volume, and its window above the histogram of what is not background. */
+function volumeSections(volume: VolumeSlices, section: Section, actions: Actions): HTMLElement[] {
+  const { state, box, range: [low, high], counts } = volume;
+  const planes = ["x", "y", "z"].map((name, axis) => {
+    const [from, to] = [box.low[axis]!, box.high[axis]!];
+    const place = slider(from, to, (to - from) / 400, state.at![axis]!, (value) => {
+      state.at![axis] = value;
+      actions.redraw();
+    }, short);
+    place.setAttribute("aria-label", `Place of the slice across ${name}`);
+    return make("div", { class: "field" }, check(name, state.shown[axis]!, (isOn) => {
+      state.shown[axis] = isOn;
+      actions.redraw();
+    }), place);
+  });
+  const window = state.window!;
+  const text = make("small");
+  const show = (): void => {
+    text.textContent = `${short(window[0])} to ${short(window[1])}`;
+  };
+  const step = (high - low) / 500;
+  const end = (name: string, at: 0 | 1): HTMLInputElement => {
+    const input = slider(low, high, step, window[at], (value) => {
+      window[at] = at === 0 ? Math.min(value, window[1] - step) : Math.max(value, window[0] + step);
+      show();
+      actions.redraw();
+    }, short);
+    input.setAttribute("aria-label", `Value that is ${name}`);
+    return input;
+  };
+  show();
+  return [
+    make("h2", {}, check(volume.name, state.isVisible, (isOn) => {
+      state.isVisible = isOn;
+      actions.redraw();
+    })),
+    section("volume·Slices", true, ...planes),
+    section("volume·Window", true, make("p", { class: "row" }, "Black to white", text), ...(counts ? [bars(counts.bins)] : []),
+      make("div", { class: "two" }, end("black", 0), end("white", 1))),
+  ];
+}
+
+function bars(bins: number[]): Node {
+  const most = Math.max(...bins, 1);
+  return svg("svg", { class: "histogram", viewBox: `0 0 ${bins.length} 1`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    ...bins.map((n, at) => svg("rect", { x: at, y: 1 - n / most, width: 0.9, height: n / most }))) as unknown as Node;
 }
 
 type Section = (name: string, isOpen: boolean, ...children: Node[]) => HTMLElement;
@@ -117,9 +173,6 @@ function rangeOf(layer: Layer, name: string, unit: string | null | undefined, ac
   const known = layer.histogram(name);
   if (!known) return undefined;
   const { low, high, bins } = known;
-  const most = Math.max(...bins, 1);
-  const bars = svg("svg", { class: "histogram", viewBox: `0 0 ${bins.length} 1`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    ...bins.map((n, at) => svg("rect", { x: at, y: 1 - n / most, width: 0.9, height: n / most })));
   const own = layer.state.ranges[name] ?? [low, high];
   const label = make("p", { class: "row" }, `${name}${unit ? ` (${unitName(unit)})` : ""}`);
   const text = make("small");
@@ -142,7 +195,7 @@ function rangeOf(layer: Layer, name: string, unit: string | null | undefined, ac
   const upper = slider(low, high, step, own[1], (value) => set(1, value), short);
   lower.setAttribute("aria-label", `Least ${name}`);
   upper.setAttribute("aria-label", `Greatest ${name}`);
-  return make("div", {}, label, bars as unknown as Node, make("div", { class: "two" }, lower, upper));
+  return make("div", {}, label, bars(bins), make("div", { class: "two" }, lower, upper));
 }
 
 function regionOf(layer: Layer, actions: Actions): Node[] {
@@ -188,8 +241,9 @@ function regionOf(layer: Layer, actions: Actions): Node[] {
   return [make("div", { class: "row" }, make2("box"), make2("sphere")), ...shown, ...note];
 }
 
-function scene(layers: Layer[], state: State, actions: Actions): Node[] {
-  const box = layers[0]?.box() ?? { low: [0, 0, 0], high: [1, 1, 1] };
+function scene(shown: Shown, actions: Actions): Node[] {
+  const { layers, state, volume } = shown;
+  const box = layers[0]?.box() ?? volume?.box ?? { low: [0, 0, 0], high: [1, 1, 1] };
   const axes = layers[0]?.description.axes ?? ["x", "y", "z"];
   const nodes: Node[] = [
     check("Axes", state.axes, (isOn) => {
@@ -200,7 +254,7 @@ function scene(layers: Layer[], state: State, actions: Actions): Node[] {
       const axis = axes.indexOf(value) as 0 | 1 | 2;
       if (value === "none") delete state.slab;
       else state.slab = { axis, at: (box.low[axis]! + box.high[axis]!) / 2, width: (box.high[axis]! - box.low[axis]!) / 12 };
-      buildPanel(layers, state, actions);
+      buildPanel(shown, actions);
       actions.redraw();
     })),
   ];
@@ -219,7 +273,7 @@ function scene(layers: Layer[], state: State, actions: Actions): Node[] {
 }
 
 /** The colours of the visible layers. */
-export function buildLegend(layers: Layer[]): void {
+export function buildLegend(layers: Layer[], volume: VolumeSlices | undefined): void {
   const parts: Node[] = [];
   for (const layer of layers) {
     if (!layer.state.isVisible || ["plain", "object"].includes(layer.state.color) || !layer.base) continue;
@@ -237,6 +291,12 @@ export function buildLegend(layers: Layer[]): void {
     } else if (layer.categories.length) {
       parts.push(list(layer.categories.slice(0, 40), categoryColor));
     }
+  }
+  if (volume?.state.isVisible) {
+    const bar = make("div", { class: "bar" });
+    bar.style.background = "linear-gradient(to right, #000, #fff)";
+    const ends = volume.state.window!.map((value) => make("span", {}, short(value)));
+    parts.push(make("h2", {}, volume.name), bar, make("div", { class: "ends" }, ...ends));
   }
   byId("legend").replaceChildren(...parts);
   byId("legend").hidden = !parts.length;

@@ -4,6 +4,7 @@ import type { Camera } from "./camera.ts";
 import type { Geometry } from "./geometry.ts";
 import { texels } from "./palette.ts";
 import type { Vec3 } from "./math.ts";
+import type { Slices } from "./slices.ts";
 
 /** What is drawn in which tile: a grid of slots. */
 export interface TileGrid {
@@ -38,6 +39,7 @@ export interface Frame {
   slab: { normal: Vec3; at: number; width: number } | undefined;
   /** Ends of lines in pairs, and their colours. */
   lines: { ends: number[]; ink: readonly [number, number, number] }[];
+  slices: Slices | undefined;
   samples: number;
 }
 
@@ -85,6 +87,7 @@ export class Renderer {
     gl.clearColor(...frame.background, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     this.drawLines(frame, camera);
+    if (frame.slices) this.drawSlices(frame.slices, camera);
     frame.drawings.forEach((drawing) => this.drawOne(drawing, frame, camera, 0));
     if (samples) {
       gl.bindFramebuffer(gl.READ_FRAMEBUFFER, targets.drawn);
@@ -122,6 +125,7 @@ export class Renderer {
     gl.scissor(left, bottom, size, size);
     gl.clearBufferuiv(gl.COLOR, 1, [0, 0, 0, 0]);
     gl.clear(gl.DEPTH_BUFFER_BIT);
+    if (frame.slices) this.drawSlices(frame.slices, camera);
     frame.drawings.forEach((drawing, at) => this.drawOne(drawing, frame, camera, at + 1));
     gl.disable(gl.SCISSOR_TEST);
     const found = new Uint32Array(size * size * 4);
@@ -190,6 +194,22 @@ export class Renderer {
       gl.bufferData(gl.ARRAY_BUFFER, Float32Array.from(ends), gl.DYNAMIC_DRAW);
       gl.drawArrays(gl.LINES, 0, ends.length / 3);
     }
+    gl.bindVertexArray(null);
+  }
+
+  private drawSlices({ triangles, texture, toTexture, window }: Slices, camera: Camera): void {
+    const { gl } = this;
+    const program = this.programs.slice;
+    this.common(program, camera, 1);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_3D, texture);
+    gl.uniform1i(program.at("volume"), 0);
+    gl.uniformMatrix4fv(program.at("toTexture"), false, toTexture);
+    gl.uniform2f(program.at("levels"), ...window);
+    gl.bindVertexArray(this.lineArray);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.lineBuffer);
+    gl.bufferData(gl.ARRAY_BUFFER, triangles, gl.DYNAMIC_DRAW);
+    gl.drawArrays(gl.TRIANGLES, 0, triangles.length / 3);
     gl.bindVertexArray(null);
   }
 

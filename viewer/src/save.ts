@@ -74,7 +74,8 @@ export function ply(result: Result): BlobPart[] {
   return [header, vertices.buffer, polygons.buffer, Uint32Array.from(edges).buffer];
 }
 
-const PER_MILLIMETER: Record<string, number> = { millimeter: 1, micrometer: 1e-3, nanometer: 1e-6, centimeter: 10, meter: 1000 };
+/** Millimetres of a unit. */
+export const PER_MILLIMETER: Record<string, number> = { millimeter: 1, micrometer: 1e-3, nanometer: 1e-6, centimeter: 10, meter: 1000 };
 
 /** TrackVis: a grid of 1 mm voxels around the data, whose affine is the identity and a shift. */
 export function trk(result: Result, description: Description): BlobPart[] {

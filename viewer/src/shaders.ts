@@ -213,6 +213,30 @@ layout(location = 0) out vec4 color;
 layout(location = 1) out uvec2 picked;
 void main() { color = ink; picked = uvec2(0u); }`;
 
+/** Slices of a volume, in grey. What is black is not drawn. */
+const SLICE_VERTEX = `${COMMON}
+layout(location = 0) in vec3 position;
+uniform mat4 toTexture;
+out vec3 place;
+void main() {
+  place = (toTexture * vec4(position, 1.0)).xyz;
+  gl_Position = matrix * vec4(position, 1.0);
+}`;
+const SLICE_FRAGMENT = `${COMMON}
+precision highp sampler3D;
+uniform sampler3D volume;
+uniform vec2 levels;        // values that are black and white
+in vec3 place;
+layout(location = 0) out vec4 color;
+layout(location = 1) out uvec2 picked;
+void main() {
+  if (place != clamp(place, 0.0, 1.0)) discard;
+  float share = (texture(volume, place).r - levels.x) / max(levels.y - levels.x, 1e-9);
+  if (share <= 0.0) discard;
+  color = vec4(vec3(min(share, 1.0)), 1.0);
+  picked = uvec2(0u);
+}`;
+
 /** Darkens what lies behind its neighbours (eye-dome lighting), and fills the background. */
 const DOME_VERTEX = `#version 300 es
 void main() { gl_Position = vec4(vec2(gl_VertexID & 1, gl_VertexID >> 1) * 4.0 - 1.0, 0.0, 1.0); }`;
@@ -252,6 +276,7 @@ export const PROGRAMS = {
   paths: [RIBBON_VERTEX, RIBBON_FRAGMENT],
   points: [POINT_VERTEX, POINT_FRAGMENT],
   mesh: [MESH_VERTEX, MESH_FRAGMENT],
+  slice: [SLICE_VERTEX, SLICE_FRAGMENT],
   line: [LINE_VERTEX, LINE_FRAGMENT],
   dome: [DOME_VERTEX, DOME_FRAGMENT],
 } as const;

@@ -6,8 +6,20 @@ export interface State {
   theme?: "dark" | "light";
   axes: boolean;
   slab?: { axis: 0 | 1 | 2; at: number; width: number };
+  volume?: VolumeState;
   layers: LayerState[];
 }
+
+export interface VolumeState {
+  isVisible: boolean;
+  /** The slices that are drawn, and where they cut the axes. */
+  shown: [boolean, boolean, boolean];
+  at?: Vec3;
+  /** Values that are black and white. */
+  window?: [number, number];
+}
+
+export const newVolumeState = (): VolumeState => ({ isVisible: true, shown: [true, true, true] });
 
 export interface LayerState {
   isVisible: boolean;
@@ -71,8 +83,18 @@ export function fromFragment(fragment: string): State {
   if ((slab.axis === 0 || slab.axis === 1 || slab.axis === 2) && isNumber(slab.at) && isNumber(slab.width)) {
     state.slab = { axis: slab.axis, at: slab.at, width: slab.width };
   }
+  if (read.volume !== undefined) state.volume = volume(bag(read.volume));
   if (Array.isArray(read.layers)) state.layers = read.layers.slice(0, 16).map(layer);
   return state;
+}
+
+function volume(read: Bag): VolumeState {
+  const made = newVolumeState();
+  if (read.isVisible === false) made.isVisible = false;
+  if (Array.isArray(read.shown)) made.shown = [0, 1, 2].map((axis) => (read.shown as unknown[])[axis] !== false) as VolumeState["shown"];
+  if (isVec3(read.at)) made.at = read.at;
+  if (isRange(read.window) && read.window[0] < read.window[1]) made.window = read.window;
+  return made;
 }
 
 function layer(value: unknown): LayerState {
