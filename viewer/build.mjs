@@ -6,7 +6,7 @@
  * security policy does not cover; script and style are allowed by their hashes. */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = (path) => new URL(path, import.meta.url).pathname;
@@ -34,4 +34,22 @@ function page(data) {
 const data = (id, name, text) => `<script type="application/octet-stream" id="${id}"${name}>${text}</script>`;
 const engine = gzipSync(readFileSync(here("pkg/dist/zvf_bg.wasm")), { level: 9 }).toString("base64");
 const elements = data("store", ' data-name=""', "") + data("engine", "", engine);
-writeFileSync(process.argv[2] ?? here("../crates/zvf-serve/src/viewer.html"), page(elements));
+
+/** The page without its engine, and the engine, unpacked: versions of zlib pack the same bytes differently. */
+function parts(text) {
+  const [before, rest] = text.split('id="engine">');
+  const end = rest.indexOf("</script>");
+  return { page: Buffer.from(before + rest.slice(end)), engine: gunzipSync(Buffer.from(rest.slice(0, end), "base64")) };
+}
+
+const checkedIn = here("../crates/zvf-serve/src/viewer.html");
+const [file] = process.argv.slice(2);
+if (file === "--check") {
+  const [made, stored] = [page(elements), readFileSync(checkedIn, "utf8")].map(parts);
+  for (const name of ["page", "engine"]) {
+    if (!made[name].equals(stored[name])) {
+      throw new Error(`the ${name} in crates/zvf-serve/src/viewer.html is not what the sources give; build it again as viewer/README.md says`);
+    }
+    console.log(`the ${name} has the same ${stored[name].length} bytes`);
+  }
+} else writeFileSync(file ?? checkedIn, page(elements));

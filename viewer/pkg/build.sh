@@ -4,6 +4,8 @@ set -eu
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 target=${CARGO_TARGET_DIR:-$root/target/wasm}
+# Clippy in the place of the compiler would optimize less.
+unset RUSTC_WORKSPACE_WRAPPER
 flags="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$root=/zvf"
 cd "$root/crates/zvf-wasm"
 export CARGO_TARGET_DIR="$target"

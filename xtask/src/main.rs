@@ -32,6 +32,7 @@ mod run;
 mod stage;
 mod test;
 mod tidy;
+mod viewer;
 mod workspace;
 
 use stage::{Done, Stages};
@@ -100,6 +101,9 @@ enum Command {
     Outside,
     /// The Python package: builds its module, runs mypy and pytest
     Python(package::PackageOptions),
+    /// The page of `zvf view` and the npm package, built again: the page has the same bytes, and the
+    /// package reads every recorded store
+    Viewer,
     /// Stores on an S3 server, Azurite and a web server, with injected faults
     Servers,
     /// `no_std` and no-panic probes, cross builds of the format crate
@@ -133,6 +137,7 @@ fn main() -> ExitCode {
         Command::Pictures { names } => single(pictures::draw(&names)),
         Command::Servers => single(conformance::suite(&[conformance::SERVERS], "")),
         Command::Python(options) => single(package::from_options(&options)),
+        Command::Viewer => single(viewer::rebuilt()),
         Command::Msrv => single(msrv::all()),
         Command::Nostd => single(nostd::all()),
         Command::Outside => single(outside::all()),

@@ -11,6 +11,7 @@ use crate::{
     run::{cargo, everything, exists},
     stage::{Done, Stages},
     test::Choice,
+    viewer,
 };
 
 const FUZZ_SECONDS: u64 = 120;
@@ -49,6 +50,7 @@ pub(crate) fn all() -> Stages {
             always("tests of zarr-vectors", "python --compat", 300),
             always("wheel of the Python package", "python --wheel", 3600),
         ])
+        .run("page and package for browsers", 1800, viewer::rebuilt)
         .run("rehearsal of a release", 3600, release::rehearse)
         .run("servers", 900, || {
             let words = format!("--scale {SERVERS_SCALE}");

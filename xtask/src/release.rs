@@ -9,6 +9,7 @@ use crate::{
     metadata, python,
     run::{Run, cargo, program, runs},
     stage::Done,
+    viewer::NPM,
     workspace,
 };
 
@@ -16,8 +17,6 @@ use crate::{
 const PACKAGES: &str = "xtask/requirements-release.txt";
 /// The version of all packages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The command that packs npm packages.
-const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 /// The npm package of the viewer.
 const VIEWER: &str = "viewer/pkg";
 
