@@ -8,7 +8,7 @@ import socket
 import time
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_servers_that_do_not_start(
 def test_the_page_reads_stores() -> None:
     zvf.create("cloud.zv", kind="points", positions=np.zeros((3, 3)))
     with zvf.view(zvf.open("tracts.zv"), "cloud.zv", port=0, height=300) as page:
-        assert page.link.endswith("/view?store=tracts/store&store=cloud/store")
+        assert page.link.endswith("/view?store=tracts/store&store=cloud/store&report")
         base = page.link.split("view?")[0]
         with urlopen(page.link, timeout=30) as answer:
             assert b"Content-Security-Policy" in answer.read()
@@ -102,6 +102,19 @@ def test_the_page_reads_stores() -> None:
         shown = page._repr_html_()
         assert "&amp;store=cloud/store" in shown and 'height="300"' in shown
         assert page.link in repr(page)
+        assert page.selections == [] and not page.selection.query
+        origin = page.link.split("/view?")[0]
+        sphere = {"where": "x >= 0", "sphere": [[0, 0, 0], 2.5], "groups": [1], "unknown": 1}
+        told = [
+            {"name": "tracts", "query": sphere, "object": 3},
+            {"name": "cloud", "query": {}, "object": None},
+        ]
+        put = Request(
+            f"{origin}/view/selection", json.dumps(told).encode(), {"Origin": origin}, method="PUT"
+        )
+        with urlopen(put, timeout=30):
+            query: dict[str, Any] = {"where": "x >= 0", "sphere": ((0, 0, 0), 2.5), "groups": [1]}
+            assert page.selection == (query, 3) and page.selections[1] == ({}, None)
     with pytest.raises(URLError):
         urlopen(page.link, timeout=30)
     page.stop()

@@ -75,7 +75,7 @@ from ._reports import (
     Validation,
 )
 from ._result import Batches, Columns, Result
-from ._serve import Server, View, serve, view
+from ._serve import PageSelection, Server, View, serve, view
 from ._store import convert, migrate, repair, seal, validate
 from ._tasks import (
     TaskPlan,
@@ -120,6 +120,7 @@ __all__ = [
     "NotFoundError",
     "OpenOptions",
     "Operator",
+    "PageSelection",
     "Partition",
     "Picture",
     "Plan",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import webbrowser
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _zvf
 from ._dataset import Dataset
@@ -105,10 +106,33 @@ def serve(
         return Server(_zvf.serve(sources, options))
 
 
+class PageSelection(NamedTuple):
+    """What a page shows of a store."""
+
+    query: dict[str, Any]
+    """Arguments of `Dataset.query` that select it; empty for the whole store."""
+    object: int | None
+    """Id of the object that was clicked."""
+
+
+def _arguments(query: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `Dataset.query` for a query of the page."""
+    known = ("where", "bbox", "sphere", "objects", "groups")
+    found = {name: query[name] for name in known if name in query}
+    if "sphere" in found:
+        center, radius = found["sphere"]
+        found["sphere"] = (tuple(center), radius)
+    if "bbox" in found:
+        low, high = found["bbox"]
+        found["bbox"] = (tuple(low), tuple(high))
+    return found
+
+
 class View:
     """Stores in a page of the browser, which `view` opens. Notebooks show the page.
 
     The page is served until `stop`, to the end of a `with` statement, or until nothing refers to it.
+    `selection` is what the page shows at that moment.
 
     Attributes:
         link: The link of the page.
@@ -119,8 +143,33 @@ class View:
 
     def __init__(self, raw: _zvf.Server, height: int) -> None:
         self._raw = raw
-        self.link: str = raw.page_link
+        self.link: str = raw.page_link + "&report"
         self.height = height
+
+    @property
+    def selections(self) -> list[PageSelection]:
+        """What the page shows of each store, in the order in which they were given.
+
+        Empty until the page is open and has read its first picture.
+        """
+        layers = json.loads(self._raw.page_report() or "[]")
+        return [PageSelection(_arguments(layer["query"]), layer["object"]) for layer in layers]
+
+    @property
+    def selection(self) -> PageSelection:
+        """What the page shows of the first store.
+
+        It is what the filter line, ranges, groups, regions and an isolated object select.
+
+        >>> with zvf.view("tracts.zv", port=0) as page:
+        ...     page.selection  # before a browser has opened the page
+        PageSelection(query={}, object=None)
+
+        After a filter was typed, `ds.query(**page.selection.query)` returns what the page shows,
+        and `.objects` of that the ids.
+        """
+        shown = self.selections
+        return shown[0] if shown else PageSelection({}, None)
 
     def open(self) -> None:
         """Open the page in the browser of this machine."""

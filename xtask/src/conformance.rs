@@ -45,6 +45,7 @@ const JUDGES: [Judge; 10] = [
 const RUNNERS: Judge = ("runners", "compare runners");
 pub(crate) const SERVERS: Judge = ("servers", "servers");
 pub(crate) const CLUSTERS: Judge = ("clusters", "clusters");
+pub(crate) const NOTEBOOK: Judge = ("notebook", "notebook");
 pub(crate) const COMPAT: Judge = ("compat", "compat");
 pub(crate) const FIXTURES: Judge = ("fixtures", "fixtures");
 

@@ -47,6 +47,7 @@ pub(crate) fn all() -> Stages {
             always("conformance: precomputed", "conformance --precomputed", 300),
             always("Neuroglancer in Chromium", "conformance --viewer", 300),
             always("page in Chromium", "conformance --page", 300),
+            always("page in JupyterLab", "python --notebook", 300),
             always("tests of zarr-vectors", "python --compat", 300),
             always("wheel of the Python package", "python --wheel", 3600),
         ])

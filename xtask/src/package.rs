@@ -5,7 +5,7 @@ use std::{env::consts::DLL_EXTENSION, fs, path::Path, process};
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    conformance::{self, CLUSTERS, COMPAT},
+    conformance::{self, CLUSTERS, COMPAT, NOTEBOOK},
     metadata, python,
     run::{built_here, program},
     stage::Done,
@@ -19,6 +19,7 @@ const MAX_WHEEL_GROWTH: u64 = 5;
 
 const PACKAGE: &str = "conformance/requirements-package.txt";
 const ENGINES: &str = "conformance/requirements-clusters.txt";
+const LAB: &str = "conformance/requirements-notebook.txt";
 
 #[derive(clap::Args)]
 #[expect(
@@ -35,6 +36,9 @@ pub(crate) struct PackageOptions {
     /// Only the wheel: its size, and an example in a new environment
     #[arg(long)]
     wheel: bool,
+    /// Only the page of `zvf.view` in `JupyterLab`, in headless Chromium
+    #[arg(long)]
+    notebook: bool,
     /// Only stores that Dask, Ray and Spark build while workers are killed, and the scripts of their
     /// pages
     #[arg(long)]
@@ -54,6 +58,9 @@ pub(crate) fn from_options(options: &PackageOptions) -> Result<Done> {
     }
     if options.wheel {
         return wheel();
+    }
+    if options.notebook {
+        return notebook();
     }
     if options.clusters {
         return if options.guide {
@@ -137,6 +144,15 @@ fn installed(python: &Path, wheel: &Path, fresh: &Path) -> Result<()> {
 /// pages.
 pub(crate) fn clusters(kills: u64) -> Result<Done> {
     engines(&format!("--kills {kills}"))
+}
+
+/// Runs cells of a notebook in `JupyterLab`.
+fn notebook() -> Result<Done> {
+    let Some(python) = python::environment(LAB)? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    build()?;
+    conformance::suite_in(&python, &[NOTEBOOK], "")
 }
 
 fn engines(words: &str) -> Result<Done> {

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use zvf::{Dataset, Follow};
 use zvf_model::error_chain::error_chain;
 use zvf_serve::{
-    LayerError, LayerSource, ServeError, ServeOptions, Server, VolumePlacement,
+    LayerError, LayerSource, PageReport, ServeError, ServeOptions, Server, VolumePlacement,
     VolumePlacementError, store_name,
 };
 
@@ -43,6 +43,7 @@ pub(crate) struct PyServer {
     page_link: String,
     state: serde_json::Value,
     notes: Vec<String>,
+    report: PageReport,
     running: Mutex<Option<RunningServer>>,
 }
 
@@ -73,6 +74,11 @@ impl PyServer {
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
+    }
+
+    /// Returns what the page tells about itself as JSON; an empty text before it does.
+    fn page_report(&self) -> String {
+        self.report.json()
     }
 
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -170,6 +176,7 @@ pub(crate) fn serve(
         page_link: server.page_link(),
         state: state.map_err(|error| crate::errors::unusable(&error))?,
         notes: server.notes(),
+        report: server.page_report(),
         running: Mutex::new(None),
     };
     let (stop, stopped) = oneshot::channel::<()>();

@@ -40,6 +40,7 @@ pub use export::{
 pub use layers::{Layer, LayerError, LayerKind};
 #[cfg(feature = "server")]
 pub use server::{
-    LayerSource, ServeError, ServeOptions, Server, VolumePlacement, VolumePlacementError,
+    LayerSource, PageReport, ServeError, ServeOptions, Server, VolumePlacement,
+    VolumePlacementError,
 };
 pub use view::{HOSTED_VIEWER, ServedView, StoreView, store_name, viewer_link, viewer_state};

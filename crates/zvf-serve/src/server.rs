@@ -12,6 +12,7 @@ mod object_cache;
 mod object_rows;
 mod object_sizes;
 mod open_object;
+mod page_report;
 mod pool;
 mod reply;
 mod request;
@@ -62,6 +63,7 @@ use cache::ResponseCache;
 use connections::{Connections, Place};
 use live_store::LiveStore;
 use object_cache::ObjectCache;
+pub use page_report::PageReport;
 use reply::{Body, Reply, set, set_common};
 use request::{Request, RequestRules, origin};
 use site::{ServedSource, Site};
@@ -295,6 +297,7 @@ struct ServerState {
     /// Origins whose pages may read responses.
     origins: Vec<String>,
     requests: Semaphore,
+    report: PageReport,
 }
 
 impl Server {
@@ -372,6 +375,7 @@ impl Server {
                 },
                 origins,
                 requests: Semaphore::new(MAX_REQUESTS),
+                report: PageReport::default(),
             }),
         })
     }
@@ -389,6 +393,11 @@ impl Server {
     /// Returns the link that opens the page with all stores, which needs no other server.
     pub fn page_link(&self) -> String {
         self.shared.site.page_link()
+    }
+
+    /// Returns a handle on what the page tells about itself, if `&report` ends its link.
+    pub fn page_report(&self) -> PageReport {
+        self.shared.report.clone()
     }
 
     /// Returns the state of the viewer, as JSON.
@@ -490,8 +499,8 @@ async fn serve(
         let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
         first.arrived();
         async move {
-            let (parts, _) = request.into_parts();
-            Ok::<_, Infallible>(shared.respond(&parts, stopping).await)
+            let (parts, body) = request.into_parts();
+            Ok::<_, Infallible>(shared.respond(&parts, body, stopping).await)
         }
     });
     let connection = http1::Builder::new()
@@ -514,10 +523,18 @@ async fn serve(
 }
 
 impl ServerState {
-    async fn respond(&self, parts: &Parts, stopping: watch::Receiver<bool>) -> Response<Body> {
+    async fn respond(
+        &self,
+        parts: &Parts,
+        body: Incoming,
+        stopping: watch::Receiver<bool>,
+    ) -> Response<Body> {
         let mut response = match self.preflight(parts) {
             Some(response) => response,
             None => match self.rules.accept(parts) {
+                Ok(request) if request.is_report => {
+                    self.report.take(parts, body).await.respond(&request)
+                }
                 Ok(request) => self.reply(&request, stopping).await.respond(&request),
                 Err(refusal) => Reply::from(refusal).respond(&Request::default()),
             },

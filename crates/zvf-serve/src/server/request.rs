@@ -8,6 +8,8 @@ use hyper::{
     http::{request::Parts, uri::Authority},
 };
 
+/// The path to which the page reports what it shows.
+const REPORT: [&str; 2] = ["view", "selection"];
 /// Maximum length of a path in bytes.
 const MAX_PATH: usize = 4096;
 
@@ -26,6 +28,8 @@ pub(super) enum ByteSpan {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Request {
     pub(super) is_head: bool,
+    /// Whether the page tells what it shows.
+    pub(super) is_report: bool,
     /// Decoded segments of the path, without the token.
     pub(super) path: Vec<String>,
     pub(super) span: Option<ByteSpan>,
@@ -79,7 +83,7 @@ impl Request {
 /// Reason that a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Another method than GET, HEAD and OPTIONS.
+    /// Another method than GET, HEAD and OPTIONS, and PUT for reports of the page.
     Method,
     /// A path that is too long or not encoded well.
     Path,
@@ -104,7 +108,8 @@ impl RequestRules {
     pub(super) fn accept(&self, parts: &Parts) -> Result<Request, Refusal> {
         self.check_host(parts)?;
         let is_head = parts.method == Method::HEAD;
-        if !is_head && parts.method != Method::GET {
+        let is_report = parts.method == Method::PUT;
+        if !is_head && !is_report && parts.method != Method::GET {
             return Err(Refusal::Method);
         }
         let mut path = segments(parts.uri.path())?;
@@ -119,11 +124,15 @@ impl RequestRules {
                 (false, false) => return Err(Refusal::Token),
             }
         }
+        if is_report && path != REPORT {
+            return Err(Refusal::Method);
+        }
         let span = text(&parts.headers, RANGE).and_then(span);
         // A conditional range gets the whole object, because no dates or weak tags are compared.
         let span = span.filter(|_| !parts.headers.contains_key(IF_RANGE));
         Ok(Request {
             is_head,
+            is_report,
             path,
             span,
             if_match: list(&parts.headers, IF_MATCH),
@@ -155,6 +164,12 @@ impl RequestRules {
 /// Returns the origin that a script names.
 pub(super) fn origin(headers: &HeaderMap) -> Option<&str> {
     text(headers, ORIGIN)
+}
+
+/// Returns whether a page of this server sends a request. Its host is checked already.
+pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
+    let own = origin(headers).and_then(|origin| origin.strip_prefix("http://"));
+    own.is_some() && own == text(headers, HOST)
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

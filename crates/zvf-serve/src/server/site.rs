@@ -7,6 +7,7 @@
 //! | `/NAME/annotations`, `skeletons`, `meshes`, `segments`, `volume` | layers |
 //! | `/NAME/store` | the objects of the store |
 //! | `/view` | the page that shows the stores which its address names |
+//! | `/view/selection` | takes what the page shows, by PUT |
 //! | `/v/zvf/`, `/events/zvf` | the viewer, if the server has one |
 
 use std::{fmt::Write, sync::Arc};

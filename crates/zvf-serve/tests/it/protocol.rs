@@ -168,6 +168,17 @@ fn other_names_methods_and_paths_are_refused() {
         assert_eq!(refused.status, 405, "{method}");
         assert_eq!(refused.header("allow"), Some("GET, HEAD, OPTIONS"));
     }
+    // Only the page itself reports what it shows.
+    let own = format!("http://{}", server.address);
+    let report = |headers: &[(&str, &str)]| server.send("PUT", "/view/selection", headers).status;
+    assert_eq!(report(&[("Origin", &own), ("Content-Length", "0")]), 200);
+    assert_eq!(report(&[("Content-Length", "0")]), 403);
+    for other in ["null", "http://evil.example", "https://localhost"] {
+        let headers = [("Origin", other), ("Content-Length", "0")];
+        assert_eq!(report(&headers), 403, "{other}");
+    }
+    let large = [("Origin", own.as_str()), ("Content-Length", "99999999999")];
+    assert_eq!(report(&large), 413);
     assert_eq!(
         server
             .send("GET", "/a/%2e%2e/a/annotations/info", &[])
