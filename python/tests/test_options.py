@@ -80,7 +80,7 @@ def test_levels_that_differ_in_their_options() -> None:
                links=[[0, 1, 2], [1, 2, 3], [4, 5, 6]])  # fmt: skip
     mesh = zvf.open("mesh.zv")
     (built,) = mesh.pyramid(levels=1, method="collapse", tolerance=0.01, cull=2)
-    assert built.vertices == 4, "the component of one face is dropped"
+    assert (built.vertices, built.dropped_pieces) == (4, 1), "the component of one face is dropped"
 
 
 def test_additive_levels_are_declared_as_refinement() -> None:

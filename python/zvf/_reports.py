@@ -44,6 +44,8 @@ class BuiltLevel:
     bytes: int
     error: float | None
     """Largest displacement of the geometry, if the method measures it."""
+    dropped_pieces: int
+    """Number of connected pieces of meshes that are smaller than an edge of the level, or than `cull`."""
 
 
 @dataclass(frozen=True)

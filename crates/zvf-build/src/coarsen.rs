@@ -116,6 +116,8 @@ pub struct VertexMerge {
     /// directions, old surface to new and new to old; otherwise it is an upper bound on the distance
     /// of any point of the old geometry from the new.
     pub error: Option<f64>,
+    /// Number of connected pieces of meshes that are not part of the coarser level.
+    pub dropped_pieces: u64,
 }
 
 /// Positions of vertices of the coarser level.
@@ -230,6 +232,7 @@ impl VertexMerge {
             parent,
             positions: MergedPositions::Source(rows),
             error,
+            dropped_pieces: 0,
         }
     }
 

@@ -240,6 +240,9 @@ pub struct LevelReport {
     pub bytes: u64,
     /// Maximum displacement of the geometry, if the method computes it.
     pub error: Option<f64>,
+    /// Number of connected pieces of meshes that the level lacks, because they are smaller than its
+    /// edges or have fewer faces than `cull`. A refresh counts those of rebuilt chunks.
+    pub dropped_pieces: u64,
     /// Duration in seconds.
     pub seconds: f64,
     /// The number of the transaction.
@@ -560,6 +563,7 @@ async fn commit_kept(
         links: tally.links,
         bytes: tally.bytes,
         error: tally.error,
+        dropped_pieces: tally.dropped,
         seconds: start.elapsed().as_secs_f64(),
         transaction: committed.transaction,
         unfinished: unfinished(&committed),

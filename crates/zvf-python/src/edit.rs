@@ -378,6 +378,7 @@ pub(crate) fn pyramid<'py>(
         found.set_item("chunks", level.chunks)?;
         found.set_item("bytes", level.bytes)?;
         found.set_item("error", level.error)?;
+        found.set_item("dropped_pieces", level.dropped_pieces)?;
         Ok(found)
     });
     levels.collect()

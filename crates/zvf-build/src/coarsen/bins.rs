@@ -42,6 +42,7 @@ pub(super) fn merge(
         parent,
         positions,
         error: None,
+        dropped_pieces: 0,
     };
     // A face with merged corners vanishes, and its points may be far from all others.
     if block.topology != Topology::Faces {

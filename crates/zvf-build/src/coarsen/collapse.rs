@@ -8,26 +8,35 @@
 //! # Invariants
 //!
 //! * Topology: a collapse that joins separate parts or closes a hole is not made. Closed surfaces
-//!   stay closed, boundaries stay boundaries.
+//!   stay closed, boundaries stay boundaries. Only loops shorter than a target length may close, by
+//!   which tunnels and tubes that are thinner than the faces of the level become edges or double
+//!   faces; their ends stay connected. Meshes of segmentations have a hundred such tunnels, each of
+//!   which would keep its faces on every level.
 //! * Boundary vertices do not move. They merge into the next vertex of the boundary.
-//! * Vertices that are tied or not on a manifold (three faces at an edge, faces of both
-//!   orientations, several fans) neither move nor vanish. Others may merge into them.
+//! * Vertices that are tied, or on a boundary that is no manifold, neither move nor vanish. Others
+//!   may merge into them.
+//! * Where faces form no manifold (three faces at an edge, faces of both orientations, several
+//!   fans), collapses preserve pieces, tunnels and cavities instead.
 //! * Vertices of different objects do not merge.
 //! * Vertices stay inside the extent of the block's vertices, hence inside the bounds of the store.
 //! * No face flips. Faces that were far from each other may still intersect.
 //!
+//! Connected pieces whose diagonal is below a target length are dropped, except for the largest of
+//! each object and those with tied vertices.
+//!
 //! # Termination
 //!
-//! The goal is a share of the vertices that have a face, are not culled, and are neither tied nor
-//! non-manifold; it is rounded up. Collapses end at the goal, or when none is legal and within the
+//! The goal is a share of the vertices that have a face, are not dropped, and may vanish; it is
+//! rounded up. Collapses end at the goal, or when none is legal and within the
 //! limits.
 //!
 //! # Limits
 //!
 //! A uniform mesh that keeps a share of its vertices has edges longer by the square root of its
 //! inverse: the target length. No collapse makes an edge longer than [`MAX_EDGE_RATIO`] target
-//! lengths and than the longest edge before. Without a tolerance, the surface moves by at most one
-//! target length. Otherwise, where few collapses are legal, long faces span the folds of a surface.
+//! lengths and than the longest edge before. Without a tolerance, the surface moves by at most
+//! [`MAX_MOVE_RATIO`] target lengths. Otherwise, where few collapses are legal, long faces span the
+//! folds of a surface, and thin branches vanish.
 //!
 //! # The error
 //!
@@ -35,7 +44,7 @@
 //! is bounded twice, and the smaller bound counts: radii grow with each collapse (see `tolerance`)
 //! and decide about the tolerance; at the end, the distances of old vertices are measured. The
 //! distance of the new surface from the old one is measured on a grid as fine as the old edges.
-//! Boundaries are bounded by their distance from the new boundary. Culled pieces are not included.
+//! Boundaries are bounded by their distance from the new boundary. Dropped pieces are not included.
 
 mod mesh;
 mod neighbourhood;
@@ -51,7 +60,7 @@ use super::{
     MergedPositions, NO_VERTEX, VertexBlock, VertexMerge,
     measure::{Simplices, two_sided_bound},
 };
-use mesh::{BOUNDARY, Mesh, NON_MANIFOLD, PINNED};
+use mesh::{BOUNDARY, Mesh};
 use neighbourhood::{Collapse, Neighbourhood};
 use quadric::Quadric;
 use survey::Survey;
@@ -60,12 +69,15 @@ use vector::{Vector, add, distance, dot, scale, sub};
 
 /// Maximum length of new edges, in target lengths.
 const MAX_EDGE_RATIO: f64 = 2.0;
+/// Maximum distance that the surface moves, in target lengths. Target lengths double from level to
+/// level, so that the distance from level 0 stays below one.
+const MAX_MOVE_RATIO: f64 = 0.5;
 
 /// Collapses edges until this fraction of the removable vertices is left, or the surface would move
 /// beyond the tolerance. First drops vertices without a face, and pieces of fewer than `cull` faces
 /// without a pinned vertex.
 pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -> VertexMerge {
-    let removed = pieces::too_small(block, cull);
+    let mut removed = pieces::too_few(block, cull);
     if block.width != 3 || !(2..=3).contains(&block.axes) {
         let into = (0..)
             .zip(&removed)
@@ -77,23 +89,34 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
         let positions = rows.iter().flat_map(|row| block.position(*row as usize));
         // Values are aggregated as those of collapsed edges.
         let positions = MergedPositions::Computed(positions.copied().collect());
-        return VertexMerge { positions, ..merge };
+        return VertexMerge {
+            positions,
+            dropped_pieces: pieces::count(block, &removed),
+            ..merge
+        };
     }
     let mut mesh = Mesh::new(block, &removed);
+    let mut survey = survey::survey(&mut mesh);
+    let keep = keep.clamp(0.0, 1.0);
+    let edge_lengths = EdgeLengths::of(&mesh, &survey.edges);
+    // Infinite if no share to keep is given: the tolerance alone decides.
+    let target = edge_lengths.mean / keep.sqrt();
+    let tolerance = match tolerance {
+        f64::INFINITY if edge_lengths.mean > 0.0 => target * MAX_MOVE_RATIO,
+        tolerance => tolerance,
+    };
+    let smallest = if target.is_finite() { target } else { 0.0 };
+    let dropped = pieces::add_too_small(block, smallest.min(tolerance * 2.0), &mut removed);
+    if !dropped.is_empty() {
+        mesh = Mesh::new(block, &removed);
+        survey = survey::survey(&mut mesh);
+    }
     let Survey {
         quadrics,
         edges,
         free,
-    } = survey::survey(&mut mesh);
-    let keep = keep.clamp(0.0, 1.0);
+    } = survey;
     let goal = (f64::from(free) * keep).ceil() as u32;
-    let edge_lengths = EdgeLengths::of(&mesh, &edges);
-    // Infinite if no share to keep is given: the tolerance alone decides.
-    let target = edge_lengths.mean / keep.sqrt();
-    let tolerance = match tolerance {
-        f64::INFINITY if edge_lengths.mean > 0.0 => target,
-        tolerance => tolerance,
-    };
     let (lower, upper) = extent(&mesh.at, &removed);
     let mut run = Run {
         block,
@@ -102,6 +125,7 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
         lower,
         upper,
         max_edge: edge_lengths.max.max(target * MAX_EDGE_RATIO),
+        max_loop: if target.is_finite() { target } else { 0.0 },
         neighbourhood: Neighbourhood::new(mesh.len()),
         into: (0..mesh.len() as u32).collect(),
         versions: vec![0; mesh.len()],
@@ -120,7 +144,15 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
     }
     let error = error.max(largest(&run.boundary_errors));
     let positions = run.mesh.at;
-    finish(block.axes, &removed, run.into, &positions, error)
+    let mut merge = finish(block.axes, &removed, run.into, &positions, error);
+    merge.dropped_pieces = pieces::count(block, &removed);
+    // All vertices of a piece become one, so that its faces vanish, and every vertex of a face has a
+    // coarser vertex.
+    for (vertex, into) in dropped {
+        let parent = merge.parent.get(into as usize).copied();
+        merge.parent[vertex as usize] = parent.unwrap_or(NO_VERTEX);
+    }
+    merge
 }
 
 /// Returns the two-sided distance of two surfaces: the smaller of `bound` and the measured bound
@@ -215,6 +247,7 @@ fn finish(
         parent,
         positions: MergedPositions::Computed(positions),
         error: Some(error),
+        dropped_pieces: 0,
     }
 }
 
@@ -229,6 +262,8 @@ struct Run<'a> {
     upper: Vector,
     /// Maximum length of new edges.
     max_edge: f64,
+    /// Length below which loops may close.
+    max_loop: f64,
     mesh: Mesh,
     quadrics: Vec<Quadric>,
     /// Vertex that each vertex was merged into.
@@ -299,7 +334,7 @@ impl Run<'_> {
         }
         let [of_a, of_b] = [a, b].map(|end| &self.quadrics[end as usize]);
         let cost = |position| of_a.cost(sub(position, at_a)) + of_b.cost(sub(position, at_b));
-        let stays = |vertex| self.mesh.has(vertex, PINNED | NON_MANIFOLD);
+        let stays = |vertex| self.mesh.stays(vertex);
         let is_boundary = |vertex| self.mesh.has(vertex, BOUNDARY);
         let (kept, removed, position) = match (stays(a), stays(b)) {
             (true, true) => return None,
@@ -381,7 +416,9 @@ impl Run<'_> {
     /// Performs a collapse if it is legal and within the tolerance.
     fn apply(&mut self, edge: &Collapse, tolerance: f64) -> bool {
         let (mesh, neighbourhood) = (&mut self.mesh, &mut self.neighbourhood);
-        if !neighbourhood.collect(mesh, edge) || !neighbourhood.keeps_faces(mesh, edge) {
+        if !neighbourhood.collect(mesh, edge, self.max_loop)
+            || !neighbourhood.keeps_faces(mesh, edge)
+        {
             return false;
         }
         let is_long = |(vertex, _): &(u32, u8)| {
@@ -407,7 +444,12 @@ impl Run<'_> {
         if boundary.is_some_and(|(_, error)| !is_within(error)) {
             return false;
         }
-        let radius = self.view.radius(mesh, neighbourhood, edge, &self.radii);
+        let radius = if neighbourhood.is_complex {
+            self.view.raised.clear();
+            tolerance::moved(mesh, edge, &self.radii)
+        } else {
+            self.view.radius(mesh, neighbourhood, edge, &self.radii)
+        };
         let raised = self.view.raised.iter().map(|(_, radius)| *radius);
         if !is_within(raised.fold(radius, f64::max)) {
             return false;
@@ -424,6 +466,12 @@ impl Run<'_> {
         });
         mesh.collapse(edge.removed, edge.kept, &neighbourhood.removed);
         mesh.at[kept] = edge.position;
+        if neighbourhood.is_complex {
+            survey::update(mesh, edge.kept);
+            for (vertex, _) in &neighbourhood.ring {
+                survey::update(mesh, *vertex);
+            }
+        }
         self.quadrics[kept] = quadrics[0].sum(&quadrics[1]);
         self.radii[kept] = radius;
         self.radii[removed] = 0.0;

@@ -56,6 +56,8 @@ pub struct CoarseChunk {
     pub names: u64,
     /// Distance that the geometry moves, if the method gives one.
     pub error: Option<f64>,
+    /// Number of connected pieces of meshes that the method drops.
+    pub dropped_pieces: u64,
 }
 
 impl Coarsener {
@@ -103,6 +105,7 @@ impl Coarsener {
         let mut made = CoarseChunk {
             rows: rows as u32,
             error: merge.error,
+            dropped_pieces: merge.dropped_pieces,
             ..CoarseChunk::default()
         };
         made.positions = self.merged_positions(input, &gathered, &merge, &order);

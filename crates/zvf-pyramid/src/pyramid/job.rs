@@ -108,6 +108,8 @@ pub(super) struct Outcome {
     /// Number of these links between chunks of different coordinates.
     pub(super) crossed: u64,
     pub(super) error: Option<f64>,
+    /// Number of dropped pieces of meshes.
+    pub(super) dropped: u64,
     pub(super) named: Vec<FragmentReference>,
     /// Coarse rows of the rows of each finer chunk, if later steps need them.
     pub(super) parents: Vec<(ChunkCoord, Vec<u32>)>,
@@ -264,6 +266,7 @@ impl Shared {
             linked,
             crossed,
             error: made.error,
+            dropped: made.dropped_pieces,
             named: made.named,
             parents,
             put,

@@ -26,6 +26,8 @@ pub(super) struct Tally {
     pub(super) between_chunks: u64,
     pub(super) is_untiled: bool,
     pub(super) error: Option<f64>,
+    /// Number of dropped pieces of meshes.
+    pub(super) dropped: u64,
     pub(super) named: Vec<(FragmentReference, u32)>,
     /// Chunks of the level, indexed by the numbers in `named`.
     pub(super) chunk_of: Vec<ChunkCoord>,
@@ -64,6 +66,7 @@ impl Tally {
         self.between_chunks += outcome.crossed;
         self.is_untiled |= !outcome.tiles;
         self.error = max_error(self.error, outcome.error);
+        self.dropped += outcome.dropped;
         if outcome.rows > 0 {
             self.chunks += 1;
         }

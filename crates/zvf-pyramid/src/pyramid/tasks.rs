@@ -355,7 +355,8 @@ fn encode_tally(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
         "rows": tally.rows, "names": tally.names, "chunks": tally.chunks, "links": tally.links,
         "physical": tally.physical, "between_levels": tally.between_levels,
         "between_chunks": tally.between_chunks, "is_untiled": tally.is_untiled,
-        "error": tally.error, "objects": tally.objects, "bytes": tally.bytes,
+        "error": tally.error, "dropped": tally.dropped, "objects": tally.objects,
+        "bytes": tally.bytes,
         "named": tally.named.len(), "parents": parents, "put": put, "chunk_of": chunks,
     })
 }
@@ -386,6 +387,7 @@ fn tally(attributes: &Value, bytes: &[u8]) -> Option<Tally> {
         between_chunks: count("between_chunks")?,
         is_untiled: member(attributes, "is_untiled")?,
         error: member(attributes, "error")?,
+        dropped: count("dropped")?,
         objects: count("objects")?,
         bytes: count("bytes")?,
         named,
@@ -427,6 +429,7 @@ impl Tally {
         self.between_chunks += other.between_chunks;
         self.is_untiled |= other.is_untiled;
         self.error = max_error(self.error, other.error);
+        self.dropped += other.dropped;
         self.objects += other.objects;
         self.bytes += other.bytes;
         let named = other.named.into_iter();

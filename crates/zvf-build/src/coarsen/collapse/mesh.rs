@@ -9,7 +9,7 @@ pub(super) const PINNED: u8 = 1;
 /// The surface is not a manifold at the vertex: more than two faces at an edge, inconsistent
 /// orientations, or several fans.
 pub(super) const NON_MANIFOLD: u8 = 2;
-/// The vertex is on the boundary.
+/// The vertex has an edge of one face.
 pub(super) const BOUNDARY: u8 = 4;
 
 pub(super) struct Mesh {
@@ -82,6 +82,13 @@ impl Mesh {
 
     pub(super) fn has(&self, vertex: u32, flag: u8) -> bool {
         self.flags[vertex as usize] & flag != 0
+    }
+
+    /// Returns whether a vertex neither moves nor vanishes: it is pinned, or the boundary of a surface
+    /// that is not a manifold ends at it.
+    pub(super) fn stays(&self, vertex: u32) -> bool {
+        let flags = self.flags[vertex as usize];
+        flags & PINNED != 0 || flags & (NON_MANIFOLD | BOUNDARY) == NON_MANIFOLD | BOUNDARY
     }
 
     /// Returns the faces around a vertex, in order of insertion.

@@ -1,12 +1,14 @@
 //! Neighbourhood of an edge, and the test whether it can collapse without a change of topology.
 
 use super::super::NO_VERTEX;
-use super::mesh::{BOUNDARY, Mesh, PINNED};
-use super::vector::{Vector, dot, normal, sub};
+use super::mesh::{BOUNDARY, Mesh, NON_MANIFOLD, PINNED};
+use super::vector::{Vector, distance, dot, normal, sub};
 
 /// Upper bound on the valence of a vertex: higher ones make bad surfaces, and work grows with the
 /// square.
 const MAX_VALENCE: usize = 64;
+/// Upper bound on the number of faces at an edge, which are more than vertices where faces coincide.
+pub(super) const MAX_FACES: usize = 4 * MAX_VALENCE;
 /// Cosine of the largest angle that a face may turn.
 const MIN_TURN_COSINE: f64 = 0.2;
 /// Lower bound on twice the area of a face over its longest squared edge, unless it was lower
@@ -42,6 +44,8 @@ pub(super) struct Neighbourhood {
     /// For a boundary edge: the next boundary vertex beyond the removed one, and the vertex at
     /// which the edge between the two starts.
     pub(super) beyond: Option<[u32; 2]>,
+    /// `true` if the faces around the edge form no surface, before the collapse or after it.
+    pub(super) is_complex: bool,
     /// Generation and ring index of each vertex.
     seen: Vec<u32>,
     slot: Vec<u32>,
@@ -62,10 +66,11 @@ impl Neighbourhood {
         self.slot[vertex as usize] as usize
     }
 
-    /// Collects the neighbourhood of an edge and returns whether a collapse keeps the topology. It
-    /// does if only vertices of the faces at the edge are adjacent to both ends (the link
-    /// condition), with the boundary treated as one vertex adjacent to all of it.
-    pub(super) fn collect(&mut self, mesh: &mut Mesh, edge: &Collapse) -> bool {
+    /// Collects the neighbourhood of an edge and returns whether a collapse keeps the topology. On a
+    /// surface it does if only vertices of the faces at the edge are adjacent to both ends (the link
+    /// condition), with the boundary treated as one vertex adjacent to all of it. Elsewhere, and to
+    /// close loops shorter than `max_loop`, see [`keeps_connectivity`](Self::keeps_connectivity).
+    pub(super) fn collect(&mut self, mesh: &mut Mesh, edge: &Collapse, max_loop: f64) -> bool {
         let mut kept = std::mem::take(&mut self.kept);
         let mut removed = std::mem::take(&mut self.removed);
         mesh.star(edge.kept, &mut kept);
@@ -95,8 +100,31 @@ impl Neighbourhood {
             .iter()
             .filter(|(_, adjacency)| *adjacency == 3)
             .count();
-        if common != between || !(1..=2).contains(&between) || self.ring.len() > MAX_VALENCE {
+        let has_end = |flag| {
+            [edge.kept, edge.removed]
+                .iter()
+                .any(|end| mesh.has(*end, flag))
+        };
+        let is_linked = common == between && (1..=2).contains(&between);
+        let is_boundary = mesh.has(edge.removed, BOUNDARY);
+        // A boundary may end at a vertex that is on no manifold.
+        self.is_complex = !is_linked || !is_boundary && has_end(NON_MANIFOLD);
+        let faces = self.kept.len() + self.removed.len();
+        if self.ring.len() > MAX_VALENCE || faces > MAX_FACES {
             return false;
+        }
+        if self.is_complex {
+            if is_boundary {
+                return false;
+            }
+            let max_loop = if has_end(BOUNDARY | PINNED) {
+                0.0
+            } else {
+                max_loop
+            };
+            if !self.keeps_connectivity(mesh, edge, max_loop) {
+                return false;
+            }
         }
         // Faces outside the block may connect any two pinned vertices.
         let is_pinned = mesh.has(edge.kept, PINNED);
@@ -106,9 +134,11 @@ impl Neighbourhood {
             return false;
         }
         self.beyond = None;
+        if self.is_complex {
+            return true;
+        }
         // Removing an interior vertex keeps all its faces but two, removing a boundary vertex all
         // but one.
-        let is_boundary = mesh.has(edge.removed, BOUNDARY);
         if is_boundary != (between == 1) {
             return false;
         }
@@ -122,6 +152,37 @@ impl Neighbourhood {
             1 if between == 2 => self.faces_at_common(mesh) == 0,
             _ => true,
         }
+    }
+
+    /// Returns whether a collapse preserves the pieces, tunnels and cavities of faces that may form no
+    /// surface, except for loops of three edges shorter than `max_loop`, which become an edge or a
+    /// double face. It does if the vertices and edges opposite to both ends are those opposite to the
+    /// edge (the link condition for complexes of any form), of which no edge is. Pieces stay
+    /// connected in any case.
+    fn keeps_connectivity(&self, mesh: &Mesh, edge: &Collapse, max_loop: f64) -> bool {
+        let is_short = |[a, b]: [u32; 2]| {
+            let [a, b, c] = [a, b, edge.kept].map(|corner| mesh.at[corner as usize]);
+            distance(a, b) + distance(b, c) + distance(c, a) < max_loop
+        };
+        let is_common = |vertex: &u32| {
+            let ends = [edge.kept, edge.removed];
+            !ends.contains(vertex) && self.ring[self.slot(*vertex)].1 == 3
+        };
+        let is_at_edge = |face: &u32| mesh.face(*face).contains(&edge.kept);
+        let at_edge = || self.removed.iter().filter(|face| is_at_edge(face));
+        let is_opposite = |vertex| at_edge().any(|face| mesh.face(*face).contains(&vertex));
+        let mut common = self.ring.iter().filter(|(_, adjacency)| *adjacency == 3);
+        let across = |face: &u32| {
+            let mut corners = mesh.face(*face).into_iter().filter(is_common);
+            let (a, b) = (corners.next()?, corners.next()?);
+            Some([a.min(b), a.max(b)])
+        };
+        let opposite: Vec<[u32; 2]> = self.kept.iter().filter_map(across).collect();
+        let mut both = self.removed.iter().filter_map(across);
+        at_edge().count() < self.kept.len()
+            && at_edge().next().is_some()
+            && common.all(|(vertex, _)| is_opposite(*vertex) || is_short([*vertex, edge.removed]))
+            && both.all(|edge| !opposite.contains(&edge) || is_short(edge))
     }
 
     /// Counts faces of the vertex that stays whose corners are adjacent to both.

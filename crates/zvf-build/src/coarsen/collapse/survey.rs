@@ -2,6 +2,7 @@
 
 use super::super::NO_VERTEX;
 use super::mesh::{BOUNDARY, Mesh, NON_MANIFOLD, PINNED};
+use super::neighbourhood::MAX_FACES;
 use super::quadric::Quadric;
 use super::vector::{cross, dot, length, normal, sub, unit};
 
@@ -47,13 +48,8 @@ pub(super) fn survey(mesh: &mut Mesh) -> Survey {
         survey
             .edges
             .extend(later.map(|other| [vertex, other.vertex]));
-        if !mesh.has(vertex, PINNED) {
-            mesh.flags[vertex as usize] |= match shape(&faces, &around) {
-                None => NON_MANIFOLD,
-                Some(is_boundary) => u8::from(is_boundary) * BOUNDARY,
-            };
-        }
-        survey.free += u32::from(!mesh.has(vertex, PINNED | NON_MANIFOLD));
+        set_flags(mesh, vertex, &faces, &around);
+        survey.free += u32::from(!mesh.stays(vertex));
         let quadric = &mut survey.quadrics[vertex as usize];
         for face in &faces {
             let across = normal(mesh.corners(*face));
@@ -75,6 +71,31 @@ pub(super) fn survey(mesh: &mut Mesh) -> Survey {
         }
     }
     survey
+}
+
+/// Examines a vertex again after its faces have changed.
+pub(super) fn update(mesh: &mut Mesh, vertex: u32) {
+    let (mut faces, mut around) = (Vec::new(), Vec::new());
+    mesh.star(vertex, &mut faces);
+    if faces.len() > MAX_FACES {
+        // It does not vanish, and its faces are many.
+        return;
+    }
+    neighbours(mesh, vertex, &faces, &mut around);
+    set_flags(mesh, vertex, &faces, &around);
+}
+
+/// Flags a vertex by its faces and neighbours, unless it is pinned.
+fn set_flags(mesh: &mut Mesh, vertex: u32, faces: &[u32], around: &[Neighbour]) {
+    if mesh.has(vertex, PINNED) {
+        return;
+    }
+    let is_open = around.iter().any(|other| other.out + other.back == 1);
+    let flags = match shape(faces, around) {
+        None => NON_MANIFOLD | (u8::from(is_open) * BOUNDARY),
+        Some(is_boundary) => u8::from(is_boundary) * BOUNDARY,
+    };
+    mesh.flags[vertex as usize] = flags;
 }
 
 /// Collects the neighbours of a vertex. Linear search is faster than a table for typical valences,

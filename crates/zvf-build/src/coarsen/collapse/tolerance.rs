@@ -64,11 +64,7 @@ impl View {
         edge: &Collapse,
         radii: &[f64],
     ) -> f64 {
-        let ends = [edge.kept, edge.removed].map(|end| end as usize);
-        let moved = ends
-            .map(|end| radii[end] + distance(mesh.at[end], edge.position))
-            .into_iter()
-            .fold(0.0, f64::max);
+        let moved = moved(mesh, edge, radii);
         self.raised.clear();
         if moved == 0.0 {
             return 0.0;
@@ -321,6 +317,13 @@ impl View {
         ];
         (shares.iter().all(|share| *share >= -INSIDE_TOLERANCE)).then_some(shares)
     }
+}
+
+/// Returns the radius of the new vertex that suffices if every point moves as the ends do.
+pub(super) fn moved(mesh: &Mesh, edge: &Collapse, radii: &[f64]) -> f64 {
+    let ends = [edge.kept, edge.removed].map(|end| end as usize);
+    let ends = ends.map(|end| radii[end] + distance(mesh.at[end], edge.position));
+    ends.into_iter().fold(0.0, f64::max)
 }
 
 /// Returns twice the projected area of a triangle.

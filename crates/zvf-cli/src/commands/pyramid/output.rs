@@ -39,6 +39,7 @@ impl PyramidOutput {
                 "links": level.links,
                 "bytes": level.bytes,
                 "error": level.error,
+                "dropped_pieces": level.dropped_pieces,
                 "seconds": level.seconds,
                 "transaction": level.transaction,
             })
@@ -88,6 +89,10 @@ impl PyramidOutput {
                     .error
                     .map(|error| format!("moved by {error:.4} at most")),
             );
+            if level.dropped_pieces > 0 {
+                let pieces = count_noun(level.dropped_pieces, "small piece", "small pieces");
+                parts.push(format!("{pieces} left out"));
+            }
             lines.push(format!(
                 "  level {}, {}: {}; {} bytes in {:.2} s",
                 level.level,
