@@ -28,6 +28,8 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Owners {
     by_fragment: Vec<OwnerRow>,
+    /// The fragments of several objects with each of these, ascending.
+    shared: Vec<(u32, usize)>,
 }
 
 /// The owner of a fragment.
@@ -43,22 +45,54 @@ pub(crate) enum OwnerRow {
 impl Owners {
     pub(crate) fn new(pairs: impl IntoIterator<Item = (u32, usize)>) -> Self {
         let mut by_fragment: Vec<OwnerRow> = Vec::new();
+        let mut shared = Vec::new();
         for (fragment, row) in pairs {
-            let Ok(fragment) = usize::try_from(fragment) else {
+            let Ok(at) = usize::try_from(fragment) else {
                 continue;
             };
-            if by_fragment.len() <= fragment {
-                by_fragment.resize(fragment.saturating_add(1), OwnerRow::None);
+            if by_fragment.len() <= at {
+                by_fragment.resize(at.saturating_add(1), OwnerRow::None);
             }
-            if let Some(owner) = by_fragment.get_mut(fragment) {
+            if let Some(owner) = by_fragment.get_mut(at) {
                 *owner = match *owner {
                     OwnerRow::None => OwnerRow::One(row),
                     OwnerRow::One(same) if same == row => OwnerRow::One(row),
-                    _ => OwnerRow::Several,
+                    OwnerRow::One(first) => {
+                        shared.extend([(fragment, first), (fragment, row)]);
+                        OwnerRow::Several
+                    }
+                    OwnerRow::Several => {
+                        shared.push((fragment, row));
+                        OwnerRow::Several
+                    }
                 };
             }
         }
-        Self { by_fragment }
+        shared.sort_unstable();
+        shared.dedup();
+        Self {
+            by_fragment,
+            shared,
+        }
+    }
+
+    /// Returns the row of an object of a fragment, counted from 0; `None` past the last.
+    pub(crate) fn nth(&self, fragment: u32, n: usize) -> Option<usize> {
+        match self.of(fragment) {
+            OwnerRow::None => None,
+            OwnerRow::One(row) => (n == 0).then_some(row),
+            OwnerRow::Several => {
+                let first = self.shared.partition_point(|(other, _)| *other < fragment);
+                let (found, row) = self.shared.get(first.checked_add(n)?)?;
+                (*found == fragment).then_some(*row)
+            }
+        }
+    }
+
+    /// Returns the largest number of objects that share a fragment; 1 if none is shared.
+    pub(crate) fn most(&self) -> usize {
+        let fragments = self.shared.chunk_by(|(a, _), (b, _)| a == b);
+        fragments.map(<[_]>::len).max().unwrap_or(1)
     }
 
     pub(crate) fn of(&self, fragment: u32) -> OwnerRow {

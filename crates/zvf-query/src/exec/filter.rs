@@ -14,7 +14,7 @@ use crate::{
     batch::{
         columns::{AxisView, CellView, ColumnView, ColumnViews, FinishedView, RowIndices},
         loaded::LoadedChunks,
-        vertices::{OwnerRow, Owners},
+        vertices::Owners,
     },
     error::QueryError,
     geometry::{Mode, Primitive},
@@ -390,12 +390,43 @@ impl<'f> RowFilter<'f> {
         Ok(Some(passes))
     }
 
-    /// Evaluates the predicate on rows of a chunk.
+    /// Evaluates the predicate on rows of a chunk. For rows of several objects, it is true if it is
+    /// true with one of them.
     fn evaluate(
         &self,
         chunk: &Chunk,
         rows: &RowSelection,
         owners: &Owners,
+    ) -> Result<Vec<bool>, QueryError> {
+        let mut passes = self.evaluate_with(chunk, rows, owners, 0)?;
+        if self.object_columns.is_empty() {
+            return Ok(passes);
+        }
+        for nth in 1..owners.most() {
+            let is_in = |run: &RowRun| owners.nth(run.fragment, nth).is_some();
+            let again: RowSelection = rows.runs().iter().copied().filter(is_in).collect();
+            let mut others = self.evaluate_with(chunk, &again, owners, nth)?.into_iter();
+            let mut rest = passes.as_mut_slice();
+            for run in rows.runs() {
+                let (of_run, after) = rest.split_at_mut(run.len.min(rest.len()));
+                if is_in(run) {
+                    for (pass, other) in of_run.iter_mut().zip(&mut others) {
+                        *pass |= other;
+                    }
+                }
+                rest = after;
+            }
+        }
+        Ok(passes)
+    }
+
+    /// Evaluates the predicate on rows of a chunk with the `nth` object of each.
+    fn evaluate_with(
+        &self,
+        chunk: &Chunk,
+        rows: &RowSelection,
+        owners: &Owners,
+        nth: usize,
     ) -> Result<Vec<bool>, QueryError> {
         let Some(predicate) = self.predicate else {
             return Ok(vec![true; rows.len()]);
@@ -427,10 +458,7 @@ impl<'f> RowFilter<'f> {
             }
             objects.clear();
             if !self.object_columns.is_empty() {
-                let owner = |run: &RowRun| match owners.of(run.fragment) {
-                    OwnerRow::One(row) => Some(row),
-                    _ => None,
-                };
+                let owner = |run: &RowRun| owners.nth(run.fragment, nth);
                 let each = rows().map(|run| core::iter::repeat_n(owner(run), run.len));
                 objects.extend(each.flatten());
             }

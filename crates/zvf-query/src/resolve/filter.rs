@@ -1,10 +1,12 @@
 //! Predicates split by the rows that they are about.
 
+use core::convert::Infallible;
+
 use zvf_catalog::Names;
 
 use crate::{
     error::QueryError,
-    predicate::{ColumnRef, Operand, Predicate, Scope},
+    predicate::{ColumnRef, Literal, Operand, Predicate, Scope, Truth},
     resolve::axes::{AxisColumns, AxisFilter},
 };
 
@@ -62,7 +64,7 @@ impl ScopedPredicates {
             match scopes.as_slice() {
                 [] => {
                     // Only a constant has no columns.
-                    let is_true = Predicate::Constant(crate::predicate::Truth::True);
+                    let is_true = Predicate::Constant(Truth::True);
                     filter.is_never |= part != is_true;
                 }
                 [Scope::Link] => link.push(part),
@@ -94,6 +96,19 @@ impl ScopedPredicates {
         Ok(filter)
     }
 
+    /// Makes the part about objects one about vertices if it is true for vertices without an object,
+    /// which no selection of objects finds.
+    pub(crate) fn include_vertices_without_objects(&mut self) {
+        if !self.group.is_empty() {
+            return;
+        }
+        let is_true = |object: &mut Predicate| truth_without_values(object.clone()).is_true();
+        let Some(object) = self.object.take_if(is_true) else {
+            return;
+        };
+        self.vertex = join(self.vertex.take().into_iter().chain([object]).collect());
+    }
+
     /// Returns whether the part about vertices reads attributes of objects.
     pub(crate) fn vertex_needs_objects(&self) -> bool {
         let columns = self.vertex.iter().flat_map(Predicate::columns);
@@ -120,25 +135,44 @@ pub(crate) fn with_scopes<E>(
     predicate: Predicate,
     find: &impl Fn(&ColumnRef) -> Result<Scope, E>,
 ) -> Result<Predicate, E> {
-    let column = |mut column: ColumnRef| {
+    replace_columns(predicate, &|mut column| {
         if column.scope.is_none() {
             column.scope = Some(find(&column)?);
         }
-        Ok(column)
-    };
-    let operand = |operand: Operand| {
-        Ok(match operand {
-            Operand::Column(name) => Operand::Column(column(name)?),
-            literal @ Operand::Literal(_) => literal,
-        })
+        Ok(Operand::Column(column))
+    })
+}
+
+/// Returns the truth of a predicate for a row without values.
+fn truth_without_values(predicate: Predicate) -> Truth {
+    let null = |_| Ok::<_, Infallible>(Operand::Literal(Literal::Null));
+    let Ok(constant) = replace_columns(predicate, &null);
+    match constant.folded() {
+        Predicate::Constant(truth) => truth,
+        _ => Truth::Unknown,
+    }
+}
+
+/// Replaces the columns of a predicate by columns or literals.
+fn replace_columns<E>(
+    predicate: Predicate,
+    replace: &impl Fn(ColumnRef) -> Result<Operand, E>,
+) -> Result<Predicate, E> {
+    let operand = |operand: Operand| match operand {
+        Operand::Column(column) => replace(column),
+        literal @ Operand::Literal(_) => Ok(literal),
     };
     let all = |parts: Vec<Predicate>| {
-        let parts = parts.into_iter().map(|part| with_scopes(part, find));
+        let parts = parts.into_iter().map(|part| replace_columns(part, replace));
         parts.collect::<Result<Vec<_>, E>>()
     };
     Ok(match predicate {
         Predicate::Constant(truth) => Predicate::Constant(truth),
-        Predicate::IsTrue(name) => Predicate::IsTrue(column(name)?),
+        Predicate::IsTrue(column) => match replace(column)? {
+            Operand::Column(column) => Predicate::IsTrue(column),
+            Operand::Literal(Literal::Bool(value)) => Predicate::Constant(value.into()),
+            Operand::Literal(_) => Predicate::Constant(Truth::Unknown),
+        },
         Predicate::Compare {
             left,
             comparison,
@@ -165,7 +199,7 @@ pub(crate) fn with_scopes<E>(
             list,
         },
         Predicate::IsNull(value) => Predicate::IsNull(operand(value)?),
-        Predicate::Not(inner) => Predicate::Not(Box::new(with_scopes(*inner, find)?)),
+        Predicate::Not(inner) => Predicate::Not(Box::new(replace_columns(*inner, replace)?)),
         Predicate::And(parts) => Predicate::And(all(parts)?),
         Predicate::Or(parts) => Predicate::Or(all(parts)?),
     })

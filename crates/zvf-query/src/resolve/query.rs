@@ -174,13 +174,17 @@ impl<'s> Session<'s> {
             Scope::Vertex | Scope::Fragment | Scope::Object => true,
         });
         let shown = self.catalog.names(&level, &query.columns, &scopes).await?;
-        let filter = match &query.filter {
+        let mut filter = match &query.filter {
             None => ScopedPredicates::default(),
             Some(predicate) => {
                 let (predicate, axes) = self.scoped(&level, predicate).await?;
                 ScopedPredicates::new(&predicate, axes)?
             }
         };
+        // All vertices of paths and of selected objects have an object.
+        if shape != Shape::Paths && query.objects.is_none() && query.groups.is_none() {
+            filter.include_vertices_without_objects();
+        }
         if filter.link.is_some() && shape != Shape::Links {
             return Err(QueryError::Unsupported(
                 "the predicate has a condition on links, but the query selects points or paths; \

@@ -178,6 +178,39 @@ fn nan_is_null_in_attributes_of_objects() {
     check_pairs(&dataset, "object", |result| rows(&result.object));
 }
 
+/// Conditions on objects that were joined to others by `and` lost the vertices without an object.
+#[test]
+fn vertices_without_an_object_have_missing_attributes_of_objects() {
+    // Every third vertex has no object, and every other object no value.
+    let ids = (0..COUNT as i64).map(|row| if row % 3 == 2 { -1 } else { row % 3 });
+    let geometry = Geometry::builder(positions())
+        .object_ids(ids.collect())
+        .vertex(table())
+        .object(vec![Column::text("kind", [Some("axon"), None])]);
+    let dataset = created(geometry, GeometryKind::Points);
+    let found = |query: Query, text: &str| {
+        let query = query.filter(Predicate::parse(text).unwrap());
+        rows(&block_on(dataset.query(&query)).unwrap().vertex)
+    };
+    let null: Vec<usize> = (0..COUNT).filter(|row| row % 3 != 0).collect();
+    for text in [
+        "object.kind is null",
+        "not object.kind is not null",
+        "x >= 0 and object.kind is null",
+        "object.kind is null and (object.kind is null or object.kind = 'axon')",
+        "x < 0 or object.kind is null",
+    ] {
+        assert_eq!(found(Query::new(), text), null, "{text}");
+    }
+    let near: Vec<usize> = null.into_iter().filter(|row| *row < 20).collect();
+    assert_eq!(found(Query::new(), "x < 20 and object.kind is null"), near);
+    let none = "object.kind is null and object.kind != 'axon'";
+    assert_eq!(found(Query::new(), none), [0; 0]);
+    let of_object = found(Query::new().objects([1]), "object.kind is null");
+    let expected: Vec<usize> = (0..COUNT).filter(|row| row % 3 == 1).collect();
+    assert_eq!(of_object, expected);
+}
+
 #[test]
 fn nan_is_null_in_attributes_of_links() {
     let mut geometry = Geometry::builder(positions());

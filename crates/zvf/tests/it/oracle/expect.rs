@@ -146,8 +146,7 @@ impl Selected<'_> {
 
     /// Returns whether the objects and chunks of the query allow a vertex.
     fn eligible(&self, vertex: usize) -> bool {
-        let vertex = &self.truth.vertices[vertex];
-        self.chunk(&vertex.chunk) && self.filter.object(vertex.object)
+        self.chunk(&self.truth.vertices[vertex].chunk) && self.filter.objects_of(vertex)
     }
 
     /// Returns the nearest of `items`, nearest first; all if the query has no position.
@@ -217,7 +216,11 @@ impl Selected<'_> {
     fn paths(&self, ids: Option<&[i64]>) -> Expected {
         let mut runs: Vec<(i64, Vec<ExpectedRow>)> = Vec::new();
         for object in self.objects(ids) {
-            if !self.filter.object(Some(object.id)) {
+            let mut all = self.truth.objects.iter().flatten();
+            if !self
+                .filter
+                .object(all.position(|other| other.id == object.id))
+            {
                 continue;
             }
             for path in self.runs(object) {

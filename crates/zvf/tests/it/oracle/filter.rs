@@ -23,7 +23,8 @@ pub(super) struct Filter<'a> {
 /// The scope of a row.
 #[derive(Clone, Copy)]
 enum Rows {
-    Vertices,
+    /// Vertices of the object in this row, or of none.
+    Vertices(Option<usize>),
     Objects,
     Links,
     Groups,
@@ -56,7 +57,7 @@ impl<'a> Filter<'a> {
             } else if scopes == BTreeSet::from([Scope::Group]) {
                 (Rows::Groups, &mut filter.groups)
             } else {
-                (Rows::Vertices, &mut filter.vertices)
+                (Rows::Vertices(None), &mut filter.vertices)
             };
             into.push(part.bind(&Table { truth, rows }).unwrap());
         }
@@ -67,29 +68,49 @@ impl<'a> Filter<'a> {
         !self.links.is_empty()
     }
 
-    /// Returns whether a part concerns only objects or groups.
+    /// Returns whether a part concerns only objects or groups, and is not true for vertices without
+    /// an object.
     pub(super) fn is_on_objects(&self) -> bool {
-        !self.objects.is_empty() || !self.groups.is_empty()
+        !self.object(None)
     }
 
+    /// Evaluates the vertex part; true if it is true with one of the objects of the vertex.
     pub(super) fn vertex(&self, vertex: usize) -> bool {
-        self.holds(&self.vertices, Rows::Vertices, vertex)
+        let mut owners = self.owners(vertex).into_iter();
+        owners.any(|owner| self.holds(&self.vertices, Rows::Vertices(owner), vertex))
+    }
+
+    /// Evaluates the object part; true if it is true for one of the objects of the vertex.
+    pub(super) fn objects_of(&self, vertex: usize) -> bool {
+        let mut owners = self.owners(vertex).into_iter();
+        owners.any(|owner| self.object(owner))
+    }
+
+    /// Returns the objects of a vertex, by row; `None` for a vertex without an object.
+    fn owners(&self, vertex: usize) -> Vec<Option<usize>> {
+        let fragment = self.truth.vertices[vertex].fragment;
+        let objects = self.truth.objects.iter().flatten().enumerate();
+        let owners: Vec<Option<usize>> = objects
+            .filter(|(_, object)| object.fragments.contains(&fragment))
+            .map(|(row, _)| Some(row))
+            .collect();
+        if owners.is_empty() {
+            vec![None]
+        } else {
+            owners
+        }
     }
 
     pub(super) fn link(&self, link: usize) -> bool {
         self.holds(&self.links, Rows::Links, link)
     }
 
-    /// Evaluates the object part; false for rows without an object.
-    pub(super) fn object(&self, id: Option<i64>) -> bool {
-        if !self.is_on_objects() {
-            return true;
-        }
-        let mut objects = self.truth.objects.iter().flatten();
-        let row = objects.position(|object| Some(object.id) == id);
-        let Some((row, id)) = row.zip(id) else {
-            return false;
+    /// Evaluates the object part for the object in a row, or for no object.
+    pub(super) fn object(&self, row: Option<usize>) -> bool {
+        let Some(row) = row else {
+            return self.groups.is_empty() && self.holds(&self.objects, Rows::Vertices(None), 0);
         };
+        let id = self.truth.objects.iter().flatten().nth(row).unwrap().id;
         let groups = || self.truth.groups.iter().flatten().enumerate();
         let has_group = |part: &BoundPredicate| {
             let part = std::slice::from_ref(part);
@@ -189,12 +210,8 @@ impl ColumnSource for Table<'_> {
     fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
         let (scope, attribute) = all_attributes(self.truth)[id];
         let row = match (self.rows, scope) {
-            (Rows::Vertices, Scope::Fragment) => Some(self.truth.vertices[row].fragment),
-            (Rows::Vertices, Scope::Object) => {
-                let owner = self.truth.vertices[row].object;
-                let mut objects = self.truth.objects.iter().flatten();
-                objects.position(|object| Some(object.id) == owner)
-            }
+            (Rows::Vertices(_), Scope::Fragment) => Some(self.truth.vertices[row].fragment),
+            (Rows::Vertices(owner), Scope::Object) => owner,
             _ => Some(row),
         };
         let Some(row) = row.filter(|row| !attribute.missing[*row]) else {
