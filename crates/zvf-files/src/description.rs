@@ -25,6 +25,8 @@ pub struct FileDescription {
     pub crs: Option<Value>,
     /// True if links have a direction.
     pub directed: bool,
+    /// True if the file has no ids of objects, so that its reader numbers them from 0.
+    pub numbers_objects: bool,
     /// Descriptions of attributes.
     pub attributes: AttributeDeclarations,
     /// Header, from which the same file can be written again. An empty one still tells the format of
@@ -45,6 +47,17 @@ impl FileDescription {
             axes: Vec::new(),
             crs: None,
             directed: false,
+            numbers_objects: matches!(
+                format,
+                FileFormat::Trk
+                    | FileFormat::Tck
+                    | FileFormat::Trx
+                    | FileFormat::Swc
+                    | FileFormat::Obj
+                    | FileFormat::Stl
+                    | FileFormat::Gii
+                    | FileFormat::FreeSurfer
+            ),
             attributes: AttributeDeclarations::new(),
             header: FileHeader::new(),
             bytes: 0,

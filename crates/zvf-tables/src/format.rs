@@ -261,21 +261,6 @@ impl FileFormat {
         is_lost.then(|| format!("coordinate reference system: not supported by {self}"))
     }
 
-    /// Returns whether files of the format have no ids of objects, so that readers number them from 0.
-    pub fn numbers_objects(self) -> bool {
-        matches!(
-            self,
-            Self::Trk
-                | Self::Tck
-                | Self::Trx
-                | Self::Swc
-                | Self::Obj
-                | Self::Stl
-                | Self::Gii
-                | Self::FreeSurfer
-        )
-    }
-
     /// Returns whether further files belong to a file of the format.
     pub fn takes_further_files(self) -> bool {
         self.facts().takes_further_files

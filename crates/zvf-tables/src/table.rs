@@ -100,6 +100,8 @@ pub struct GeometryInput {
     pub crs: Option<serde_json::Value>,
     /// Address of each vertex in the store that the file comes from, if they were requested.
     pub row_ids: Option<Vec<u64>>,
+    /// True if the file has no ids of objects, so that its reader numbered them from 0.
+    pub numbers_objects: bool,
     /// Description of the store that the file comes from; empty if the file has none.
     pub description: StoreDescription,
     /// Files read, the requested one first.
@@ -117,6 +119,7 @@ impl GeometryInput {
             axes: description.axis_names(),
             crs: description.crs.clone(),
             row_ids: None,
+            numbers_objects: false,
             description,
             files: Vec::new(),
             notes: Vec::new(),

@@ -3,7 +3,7 @@
 use std::{error::Error, path::Path};
 
 use zvf::{Dataset, GeometryKind, OpenOptions, Query};
-use zvf_files::{FileFormat, GeometryInput, InputFile, InputFileError, RowIdPolicy};
+use zvf_files::{GeometryInput, InputFile, InputFileError, RowIdPolicy};
 
 use crate::{
     commands::query::ResultDescription,
@@ -54,14 +54,6 @@ impl AdditionSource {
             Err(error) => Err(error),
         }
     }
-
-    /// Returns the format of a file.
-    fn format(&self) -> Option<FileFormat> {
-        match self {
-            Self::File(file) => Some(file.format()),
-            Self::Store(_) => None,
-        }
-    }
 }
 
 /// A store that cannot be added.
@@ -81,9 +73,6 @@ pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dy
         addition,
     } = arguments;
     let mut opened = work.open(Operation::Append).await?;
-    let renumbers = addition.renumbers(from.format());
-    let editor = opened.editor.check(addition.check());
-    opened.editor = editor.renumber(renumbers);
     let mut input = match from {
         AdditionSource::File(file) => {
             let reading = addition.read(file, work, &opened, RowIdPolicy::LeaveOut);
@@ -95,6 +84,8 @@ pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dy
             input
         }
     };
+    let editor = opened.editor.check(addition.check());
+    opened.editor = editor.renumber(addition.renumbers(&input));
     let geometry = std::mem::take(&mut input.geometry);
     let added = async {
         let (geometry, bounds) = (geometry.build()?, addition.options.out_of_bounds);

@@ -18,8 +18,9 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Objects of the file replace those with equal ids. They stay in their groups and keep object attributes that the file
-lacks. In a store of points without objects, the points of the file replace those with the addresses in its column
-row_id, as written by zvf query --row-ids.
+lacks. Objects of files without ids, such as .trk, replace those that --remove names, and get new ids. In a store of
+points without objects, the points of the file replace those with the addresses in its column row_id, as written by
+zvf query --row-ids.
 
 A table of --attributes has either a column row_id, as written by zvf query --row-ids, and attributes of vertices, or a
 column object_id and attributes of objects. Vertices and objects that the table does not name keep their values. In new
@@ -115,7 +116,6 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
         Operation::Edit
     };
     let mut opened = work.open(verb).await?;
-    opened.editor = opened.editor.check(addition.check());
     let mut input = addition
         .read(from, work, &opened, RowIdPolicy::Read)
         .await?;
@@ -124,6 +124,16 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     if has_objects && arguments.at_transaction.is_some() {
         return Err(EditError::ObjectsAt(from.path().display().to_string()).into());
     }
+    let renumbers = has_objects && addition.renumbers(&input);
+    if renumbers && !is_exchange {
+        let error = if input.numbers_objects {
+            EditError::NoIds(from.path().display().to_string())
+        } else {
+            EditError::NewIds
+        };
+        return Err(error.into());
+    }
+    opened.editor = opened.editor.check(addition.check()).renumber(renumbers);
     let built = std::mem::take(&mut input.geometry).build();
     let geometry = &built.map_err(|error| with_hint(verb, error.into()))?;
     let bounds = addition.options.out_of_bounds;
@@ -142,8 +152,9 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     if input.row_ids.is_some() && (has_objects || is_exchange) {
         notes.push("row ids left out: objects are replaced by their ids".to_owned());
     }
-    let own = geometry.owners().ids().into_iter().flatten().copied();
-    let ids: Vec<i64> = own.chain(changed.objects.clone()).collect();
+    let own = geometry.owners().ids().filter(|_| !renumbers);
+    let mut ids = changed.objects.clone();
+    ids.extend(own.into_iter().flatten());
     let report = EditOutput::new(&work.store, Ok(changed))
         .objects(ids)
         .read(&input)
@@ -244,6 +255,15 @@ enum EditError {
     NoFile,
     #[error("{0} has no attributes to write, only keys and columns that are not attributes")]
     NoAttributes(String),
+    #[error(
+        "{0} has no ids of objects; name the objects to replace with --remove, name .swc files by their \
+         ids, such as 7.swc, or add the file with zvf append"
+    )]
+    NoIds(String),
+    #[error(
+        "objects with new ids replace none; name the objects to replace with --remove, or leave out --ids"
+    )]
+    NewIds,
     #[error(
         "--at-transaction is about row ids, but {0} has objects, which are replaced by their ids; leave it out"
     )]

@@ -32,8 +32,8 @@ pub(crate) struct AdditionArgs {
     unit: Option<String>,
     /// Ids of added objects: those of the file, or the next free ones.
     ///
-    /// By default `new` for formats without ids, such as .trk, .tck, .trx and .swc, and `keep` for
-    /// others.
+    /// By default `new` for files without ids, such as .trk, .tck, .trx, and .swc files whose names are
+    /// not all numbers, and `keep` for others.
     #[arg(long, value_name = "IDS", help_heading = "Selection",
         value_parser = named(IDS.map(|(ids, _)| ids), ids_name))]
     ids: Option<AddedIds>,
@@ -74,11 +74,9 @@ pub(crate) enum AdditionError {
 
 impl AdditionArgs {
     /// Returns whether objects of a file get the next free ids.
-    pub(crate) fn renumbers(&self, format: Option<FileFormat>) -> bool {
-        match self.ids {
-            Some(ids) => ids == AddedIds::New,
-            None => format.is_some_and(FileFormat::numbers_objects),
-        }
+    pub(crate) fn renumbers(&self, input: &GeometryInput) -> bool {
+        self.ids
+            .map_or(input.numbers_objects, |ids| ids == AddedIds::New)
     }
 
     /// Returns the check of the size of the addition.

@@ -709,7 +709,7 @@ fn files_in_other_units_and_orders_of_axes_fit_the_store() {
     let same = |file: &str, expected: &str| {
         bench.says(&["query", "@a.zv", "-o", "@c.swc"]);
         assert_eq!(fs::read_to_string(bench.path("c.swc")).unwrap(), expected);
-        let found = bench.json(&["edit", "@a.zv", "--from", file]);
+        let found = bench.json(&["edit", "@a.zv", "--from", file, "--ids", "keep"]);
         // Skeletons have the names of their files.
         let name = file.trim_start_matches('@').trim_end_matches(".swc");
         let after = bench.result("@a.zv", &[]);
@@ -728,8 +728,8 @@ fn files_in_other_units_and_orders_of_axes_fit_the_store() {
     );
     let lacking = "1 1 1 0 0 0.5 -1\n2 3 2 0 0 0.25 1\n";
     bench.file("d.swc", lacking);
-    let edit = ["edit", "@a.zv", "--from", "@d.swc", "--unit"];
-    bench.says(&[&edit[..], &["micrometer"]].concat());
+    let edit = ["edit", "@a.zv", "--from", "@d.swc", "--ids", "keep"];
+    bench.says(&[&edit[..], &["--unit", "micrometer"]].concat());
     assert_eq!(bench.result("@a.zv", &[]).replace("0,d", "0,a"), before);
     // Files that contradict the store or the command are refused.
     bench.file(
@@ -835,10 +835,58 @@ fn files_in_other_orders_of_axes_fit_the_store() {
     let before = bench.result("@b.zv", &[]);
     for file in ["@b.tck", "@b.npz"] {
         bench.says(&["query", "@b.zv", "-o", file]);
-        let found = bench.json(&["edit", "@b.zv", "--from", file]);
+        let found = bench.json(&["edit", "@b.zv", "--from", file, "--ids", "keep"]);
         assert_eq!(found["notes"], json!([]));
         assert_eq!(bench.result("@b.zv", &[]), before);
     }
+}
+
+/// Regression test: files without ids replaced objects 0, 1, …, also with `--ids new`, and `append`
+/// gave neurons whose file names are ids others.
+#[test]
+fn files_without_ids_replace_named_objects_only() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("n")).unwrap();
+    let neuron = |name: &str, x: i32| {
+        bench.file(name, &format!("1 1 {x} 0 0 1 -1\n2 3 {x} 1 0 1 1\n"));
+    };
+    for id in 0..3 {
+        neuron(&format!("n/{id}.swc"), id);
+    }
+    bench.says(&["create", "@n.zv", "--from", "@n"]);
+    tractogram(&bench);
+    neuron("fixed.swc", 1);
+    for (store, file) in [("@n.zv", "@fixed.swc"), ("@t.zv", "@t.trx")] {
+        let before = bench.result(store, &[]);
+        for ids in [&[][..], &["--ids", "new"]] {
+            let edit = ["edit", store, "--from", file];
+            let said = bench.refused(&[&edit[..], ids].concat());
+            assert!(said.contains("has no ids of objects"), "{said}");
+            assert!(said.contains("--remove"), "{said}");
+        }
+        assert_eq!(bench.result(store, &[]), before);
+    }
+    bench.says(&["query", "@n.zv", "--object", "1", "-o", "@one.npz"]);
+    let said = bench.refused(&["edit", "@n.zv", "--from", "@one.npz", "--ids", "new"]);
+    assert!(said.contains("new ids replace none"), "{said}");
+    // The name of the file is an id.
+    neuron("2.swc", 1);
+    let found = bench.json(&["edit", "@n.zv", "--from", "@2.swc"]);
+    assert_eq!(found["object_ids"], json!([2]));
+    for (store, file, ids) in [
+        ("@n.zv", "@fixed.swc", json!([3])),
+        ("@t.zv", "@t.trx", json!([2, 3])),
+    ] {
+        let found = bench.json(&["edit", store, "--from", file, "--remove", "1"]);
+        assert_eq!(found["object_ids"], ids);
+    }
+    neuron("7.swc", 1);
+    let found = bench.json(&["append", "@n.zv", "--from", "@7.swc"]);
+    assert_eq!(found["object_ids"], json!([7]));
+    let said = bench.refused(&["append", "@n.zv", "--from", "@7.swc"]);
+    assert!(said.contains("object 7 already exists"), "{said}");
+    let found = bench.json(&["append", "@n.zv", "--from", "@fixed.swc"]);
+    assert_eq!(found["object_ids"], json!([8]));
 }
 
 /// Regression test: edits ignored attributes with this name, as if they were folders of chunks.

@@ -59,6 +59,7 @@ pub fn input_of(
 ) -> GeometryInput {
     let mut input = GeometryInput::new(geometry, StoreDescription::from(of));
     input.files = files;
+    input.numbers_objects = of.numbers_objects;
     input.notes.clone_from(&of.notes);
     input
 }

@@ -107,6 +107,7 @@ impl SwcReader {
             Some(ids) => Some(ids.of(&names, path, options.unpacked)?),
             None => numeric_names(&names),
         };
+        description.numbers_objects = numbers.is_none();
         if numbers.is_none() && names.iter().any(|name| name.parse::<i64>().is_ok()) {
             let note = "objects are numbered in the order of the file names, because these are not \
                         all different numbers; object.name has the names";

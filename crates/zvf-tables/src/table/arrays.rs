@@ -173,6 +173,7 @@ pub(crate) fn assemble(
         axes: arrays.axes,
         crs: arrays.crs,
         row_ids,
+        numbers_objects: false,
         description,
         files: arrays.files,
         notes,
