@@ -205,5 +205,5 @@ def test_parts_of_one_object_stay_apart() -> None:
     parts = tracts.query(bbox=((0, 0, 0), (5, 9, 9)), mode="clip")
     assert parts.part_objects is not None and parts.part_objects.tolist() == [3, 3]
     tracts.save("parts.npz", bbox=((0, 0, 0), (5, 9, 9)), mode="clip")
-    report = zvf.create("parts.zv", kind="streamlines", source="parts.npz")
+    report = zvf.create("parts.zv", source="parts.npz")
     assert report.objects == 2 and any("source_object" in note for note in report.notes)

@@ -83,8 +83,8 @@ def create(
     Args:
         store: Address of the new store.
         kind: points, lines, polylines, streamlines, skeletons, graphs or mesh, or a word of
-            `Dataset.kinds`. Required for arrays and tables; results and files of other formats have
-            a kind of their own.
+            `Dataset.kinds`. Required for arrays and tables; results, their files, and files of
+            other formats have a kind of their own.
         source: A .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz or .gii file, also compressed
             with gzip, a FreeSurfer surface, a folder of .swc, or a folder of precomputed data of
             Neuroglancer; a .npz, .csv, .arrow or .parquet file with the tables beside it, as

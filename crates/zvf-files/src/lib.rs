@@ -94,6 +94,6 @@ pub use zvf_tables::{
     StoreDescription, TableKey, TableStream, WholeFile, WrittenFiles, check_unit, check_writable,
     display,
     length::{LengthConversion, LengthUnit, convert_lengths},
-    match_space, other_system, read_keyed, read_keys, settle_units, write_bytes,
+    match_space, other_system, read_keyed, read_keys, settle_units, stated_kind, write_bytes,
 };
 use zvf_tables::{length, values};

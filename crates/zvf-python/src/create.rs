@@ -19,7 +19,7 @@ use zvf::{
 use zvf_files::{
     AttributeRename, FileDescription, FileError, FileReadOptions, GeometryInput,
     GeometryReadOptions, InputFile, InputFileError, MissingPolicy, TableStream, check_unit,
-    settle_units,
+    settle_units, stated_kind,
 };
 use zvf_model::error_chain::error_chain;
 
@@ -163,7 +163,15 @@ fn create_from_tables<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
-    let kind = needed_kind(&mut given)?;
+    let input = InputFile::new(file).map_err(|error| {
+        let text = format!("{}: {error}", file.display());
+        let class = match error {
+            InputFileError::NoFile => "NotFoundError",
+            _ => "InputError",
+        };
+        exception(py, class, &text, None, None)
+    })?;
+    let kind = table_kind(py, &mut given, &input)?;
     let companions: Option<Vec<PathBuf>> = given.get("companions")?;
     if companions.is_some_and(|files| !files.is_empty()) {
         return Err(PyTypeError::new_err(format!(
@@ -183,14 +191,6 @@ fn create_from_tables<'py>(
     options.progress = progress.counter();
     let axes = design.axes.as_ref();
     reading.axes = axes.map(|axes| axes.iter().map(|axis| axis.name.clone()).collect());
-    let input = InputFile::new(file).map_err(|error| {
-        let text = format!("{}: {error}", file.display());
-        let class = match error {
-            InputFileError::NoFile => "NotFoundError",
-            _ => "InputError",
-        };
-        exception(py, class, &text, None, None)
-    })?;
     let format = Some(input.format());
     let whole_size = options.memory.unwrap_or(WHOLE_MEMORY) / COPIES;
     if design.profile != Profile::Padded && !options.overwrite {
@@ -298,6 +298,7 @@ pub(crate) fn create_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions
     Ok(options.open(open_options(given)?))
 }
 
+/// Returns a report as a dict. `read` is the number of vertices of the input, if it is known.
 fn report(
     py: Python<'_>,
     report: WriteReport,
@@ -428,6 +429,21 @@ pub(crate) fn geometry_kind(given: &mut Keywords<'_>) -> PyResult<Option<Geometr
 /// Takes the kind of geometry, which must be given.
 pub(crate) fn needed_kind(given: &mut Keywords<'_>) -> PyResult<GeometryKind> {
     geometry_kind(given)?.ok_or_else(no_kind)
+}
+
+/// Takes the kind of the geometry of a table: the given one, or the one that the file states.
+pub(crate) fn table_kind(
+    py: Python<'_>,
+    given: &mut Keywords<'_>,
+    file: &InputFile,
+) -> PyResult<GeometryKind> {
+    if let Some(kind) = geometry_kind(given)? {
+        return Ok(kind);
+    }
+    let file = file.clone();
+    let stated = engine::run(py, engine::blocking(move || stated_kind(&file)))?;
+    let kind = stated.map_err(|error| error.into_exception(py))?;
+    kind.ok_or_else(no_kind)
 }
 
 fn no_kind() -> PyErr {

@@ -122,7 +122,7 @@ pub use table::{
     output_table::axes as axis_columns,
     staged::{Sink, Staged},
 };
-pub use table_files::{read, write, write_bytes};
+pub use table_files::{read, stated_kind, write, write_bytes};
 pub use table_stream::{RowStream, TableStream};
 pub use table_writer::TableWriter;
 pub use unit_names::check_unit;

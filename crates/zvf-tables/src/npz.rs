@@ -254,6 +254,22 @@ fn arrays_by_name(path: &Path, columns: Vec<ShapedColumn>) -> Result<Interchange
     Ok(arrays)
 }
 
+/// Reads the description of the store, if the file has one.
+pub(crate) fn read_description(path: &Path) -> Result<Option<StoreDescription>, FileError> {
+    let file: Arc<Path> = path.into();
+    let Some((label, array)) = members(path, |label| label == "metadata")?.pop() else {
+        return Ok(None);
+    };
+    let (text, _) = column(
+        &file,
+        label,
+        array,
+        None,
+        NullPolicy::of_rows(MissingPolicy::Reject),
+    )?;
+    Ok(Some(description(path, &text)?))
+}
+
 /// Parses the description of the store.
 fn description(path: &Path, column: &FileColumn) -> Result<StoreDescription, FileError> {
     let description = match column.values.text_at(0) {

@@ -7,6 +7,6 @@
 mod decode;
 mod encode;
 
-pub(crate) use decode::{DecodedText, TableBuilder};
 pub use encode::VertexBatches;
+pub(crate) use decode::{DecodedText, TableBuilder, description};
 pub(crate) use encode::{TableEncoder, fault, metadata};

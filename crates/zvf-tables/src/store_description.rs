@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use zvf::{AttributeDeclarations, AxisSpec, Column, Design, Scope, WindingOrder};
+use zvf::{AttributeDeclarations, AxisSpec, Column, Design, GeometryKind, Scope, WindingOrder};
 use zvf_model::grid::Bounds;
 
 /// Header of a file, as attributes of `headers/<format>` in a store.
@@ -179,6 +179,13 @@ impl StoreDescription {
             }
         }
         Ok(description)
+    }
+
+    /// Returns the kind of the geometry; `None` for several kinds, and for an additional geometry.
+    pub fn kind(&self) -> Option<GeometryKind> {
+        let mut kinds = GeometryKind::ALL.into_iter();
+        // Stores have words of their own for kinds.
+        kinds.find(|kind| [kind.as_str(), kind.name()].contains(&self.geometry.as_str()))
     }
 
     /// Returns the names of the axes; `None` if the description has no axes.

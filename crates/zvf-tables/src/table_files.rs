@@ -7,12 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::QueryResult;
+use zvf::{GeometryKind, QueryResult};
 
 #[cfg(feature = "arrow")]
 use crate::arrow;
 #[cfg(feature = "parquet")]
 use crate::parquet;
+#[cfg(feature = "arrow")]
+use crate::record_batch;
 use crate::{
     AttributeRename, FileError, FileFault, FileFormat, StoreDescription, TableWriter, csv, npz,
     table::{
@@ -127,6 +129,31 @@ pub(crate) fn read_description(
     let description = StoreDescription::parse(&text)
         .map_err(|reason| FileFault::Description(reason).of(&path))?;
     Ok((Some(description), Some(path)))
+}
+
+/// Returns the kind of geometry that the description in or beside a table states, as files of results
+/// have it. Reads no rows.
+///
+/// # Errors
+///
+/// Returns [`FileError`] if the file or its description is damaged.
+pub fn stated_kind(file: &InputFile) -> Result<Option<GeometryKind>, FileError> {
+    let description = contained(file.path(), || match file.format() {
+        FileFormat::Csv => Ok(read_description(file)?.0),
+        FileFormat::Npz => npz::read_description(file.path()),
+        #[cfg(feature = "arrow")]
+        FileFormat::Arrow => {
+            let (reader, _) = arrow::open(file.path())?;
+            record_batch::description(file.path(), &reader.schema())
+        }
+        #[cfg(feature = "parquet")]
+        FileFormat::Parquet => {
+            let table = parquet::ParquetTable::open(file.path())?;
+            record_batch::description(file.path(), &table.schema)
+        }
+        _ => Ok(None),
+    })?;
+    Ok(description.and_then(|description| description.kind()))
 }
 
 pub(crate) fn read_table(

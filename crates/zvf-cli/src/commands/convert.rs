@@ -12,7 +12,7 @@ use zvf_files::{
 
 use crate::{
     arguments::{GAPS, gaps_name, named, rename},
-    commands::create::CreateUsageError,
+    commands::create::{CreateUsageError, table_kind},
     display::{count_noun, len_u64},
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -165,7 +165,7 @@ fn whole(
 ) -> Result<Conversion, Box<dyn Error>> {
     let format = file.format();
     let input = if format.is_interchange() {
-        let kind = arguments.kind.ok_or(CreateUsageError::Kind(format))?;
+        let kind = table_kind(arguments.kind, file)?;
         if !arguments.with.is_empty() {
             return Err(CreateUsageError::With(format).into());
         }
@@ -181,9 +181,10 @@ fn whole(
         let geometry = zvf_files::read_whole(reader.as_mut()).map_err(FileError::of_batch)?;
         zvf_files::input_of(reader.description(), geometry.into_builder(), Vec::new())
     };
-    let mut kinds = GeometryKind::ALL.into_iter();
-    let kind = kinds.find(|kind| kind.name() == input.description.geometry);
-    let kind = arguments.kind.or(kind).unwrap_or(GeometryKind::Points);
+    let kind = arguments
+        .kind
+        .or_else(|| input.description.kind())
+        .unwrap_or(GeometryKind::Points);
     let mut description = input.description;
     description.crs = description.crs.or(input.crs);
     description.group.clone_from(&input.geometry.group);

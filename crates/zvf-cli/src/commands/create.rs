@@ -27,6 +27,7 @@ use plan_check::PausableProgress;
 use rounding_check::{MeasuredSource, RoundingCheck};
 use whole_source::WholeSource;
 
+pub(crate) use arguments::table_kind;
 pub use arguments::{CreateArgs, CreateUsageError};
 pub use declarations::DeclarationError;
 pub use file_axes::AxisOrderError;
@@ -43,7 +44,7 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         let format = arguments.input.from.format();
         return Err(CreateUsageError::Field { option, format }.into());
     }
-    let kind = arguments.requested_kind()?;
+    let kind = arguments.table_kind()?;
     let mut design = arguments.design(kind)?;
     if let Some(mut stream) = streamed(arguments, kind)? {
         stream.complete(&mut design);
@@ -112,7 +113,7 @@ pub(crate) async fn plan(
         source = reader;
         names = AttributeNames::of_source(source.as_mut())?;
     } else {
-        let kind = arguments.requested_kind()?;
+        let kind = arguments.table_kind()?;
         design = arguments.design(kind)?;
         match TableStream::open(&arguments.input.from, &arguments.reading(kind), 0)? {
             Ok(stream) => {

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, fs, path::PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{text, zvf};
+use crate::{round_trip::typed, stores::Bench, text, zvf};
 
 struct Folder(TempDir);
 
@@ -305,6 +305,25 @@ fn lengths_are_converted_to_the_unit_of_the_format() {
     let line = "unit degree of axis x: trk holds millimetres";
     assert!(said.contains(line), "{said}");
     assert!(!folder.path("b.trk").exists());
+}
+
+#[test]
+fn results_state_their_kind() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y\n1,2\n3,4\n");
+    bench.says(&["create", "@a.zv", "--kind", "points", "--from", "@a.csv"]);
+    for end in typed().into_iter().chain(["csv"]) {
+        let (result, store) = (format!("@b.{end}"), format!("@{end}.zv"));
+        bench.says(&["query", "@a.zv", "-o", &result]);
+        bench.says(&["create", &store, "--from", &result]);
+        assert_eq!(
+            bench.json(&["info", &store])["geometry"],
+            json!(["point_cloud"])
+        );
+        bench.says(&["convert", &result, "@b.ply"]);
+    }
+    let said = bench.refused(&["create", "@b.zv", "--from", "@a.csv"]);
+    assert!(said.contains("--kind points"), "{said}");
 }
 
 #[test]

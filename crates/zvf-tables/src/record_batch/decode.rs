@@ -65,6 +65,17 @@ struct ColumnBuilder {
     missing: Vec<bool>,
 }
 
+/// Parses the description of the store in the metadata of a schema.
+pub(crate) fn description(
+    path: &Path,
+    schema: &Schema,
+) -> Result<Option<StoreDescription>, FileError> {
+    let text = schema.metadata().get(METADATA_KEY);
+    text.map(|text| StoreDescription::parse(text))
+        .transpose()
+        .map_err(|reason| FileFault::Description(reason).of(path))
+}
+
 impl TableBuilder {
     pub(crate) fn new(
         path: &Path,
@@ -100,12 +111,7 @@ impl TableBuilder {
         let axes = schema.metadata().get("axes");
         let crs = schema.metadata().get("crs");
         let crs = crs.and_then(|crs| serde_json::from_str(crs).ok());
-        let description = schema
-            .metadata()
-            .get(METADATA_KEY)
-            .map(|text| StoreDescription::parse(text))
-            .transpose()
-            .map_err(|reason| FileFault::Description(reason).of(path))?;
+        let description = description(path, schema)?;
         Ok(Self {
             file: path.into(),
             options,

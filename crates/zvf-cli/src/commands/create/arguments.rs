@@ -1,6 +1,6 @@
 //! Arguments of `zvf create`.
 
-use std::path::PathBuf;
+use std::{error::Error, path::PathBuf};
 
 use serde_json::Value;
 use zvf::{
@@ -8,7 +8,8 @@ use zvf::{
     ShardingPolicy, StepLinks, WindingOrder, numeric::Kind,
 };
 use zvf_files::{
-    AxisUnitError, FileFormat, FileObjectIds, FileReadOptions, GeometryReadOptions, settle_units,
+    AxisUnitError, FileFormat, FileObjectIds, FileReadOptions, GeometryReadOptions, InputFile,
+    settle_units, stated_kind,
 };
 
 use super::{
@@ -47,7 +48,8 @@ pub struct CreateArgs {
     /// Store to create: a folder, or an address that this build supports.
     pub(super) out: String,
 
-    /// Kind of geometry; by default that of the file, if the format determines it, as .trk does.
+    /// Kind of geometry; by default that of the file, if the format determines it, as .trk does, or if
+    /// it is the result of a query.
     ///
     /// Skeletons of precomputed data can be read as graphs, or as streamlines if they are paths.
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
@@ -281,7 +283,7 @@ fn purpose_name(purpose: Purpose) -> &'static str {
 pub enum CreateUsageError {
     /// The kind is neither given nor in the file.
     #[error(
-        "a {0} file does not say what its vertices form; name the kind of geometry, as in --kind points"
+        "this {0} file does not say what its vertices form; name the kind of geometry, as in --kind points"
     )]
     Kind(FileFormat),
     /// Further files are given for a format without any.
@@ -335,6 +337,18 @@ pub enum CreateUsageError {
     AxisUnit(#[from] AxisUnitError),
 }
 
+/// Returns the kind of the geometry of a table: the given one, or the one that the file states.
+pub(crate) fn table_kind(
+    given: Option<GeometryKind>,
+    file: &InputFile,
+) -> Result<GeometryKind, Box<dyn Error>> {
+    let kind = match given {
+        Some(_) => given,
+        None => stated_kind(file)?,
+    };
+    Ok(kind.ok_or(CreateUsageError::Kind(file.format()))?)
+}
+
 impl CreateArgs {
     /// Returns the limit of the memory, if one is given.
     pub(crate) fn memory(&self) -> Option<u64> {
@@ -357,17 +371,17 @@ impl CreateArgs {
         Ok(())
     }
 
-    /// Returns the kind of a file that does not determine it.
+    /// Returns the kind of the geometry of a table.
     ///
     /// # Errors
     ///
-    /// Returns [`CreateUsageError::Kind`] if `--kind` is absent.
-    pub(super) fn requested_kind(&self) -> Result<GeometryKind, CreateUsageError> {
+    /// Returns [`CreateUsageError::Kind`] if `--kind` is absent and the file does not state a kind.
+    pub(super) fn table_kind(&self) -> Result<GeometryKind, Box<dyn Error>> {
+        let file = &self.input.from;
         if !self.with.is_empty() {
-            return Err(CreateUsageError::With(self.input.from.format()));
+            return Err(CreateUsageError::With(file.format()).into());
         }
-        self.kind
-            .ok_or(CreateUsageError::Kind(self.input.from.format()))
+        table_kind(self.kind, file)
     }
 
     /// Builds the design of the store.
