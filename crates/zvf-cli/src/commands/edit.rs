@@ -237,7 +237,11 @@ async fn write_attributes(
             opened.change(writing).await?
         }
     };
-    let mut notes = opened.notes();
+    let mut notes = Vec::new();
+    // Attributes of objects are written to all levels.
+    if table.key != TableKey::Object {
+        notes.extend(opened.notes());
+    }
     if !table.left_out.is_empty() {
         let scope = table.key.scope();
         let columns = table.left_out.join(", ");

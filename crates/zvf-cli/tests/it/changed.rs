@@ -200,6 +200,10 @@ fn values_of_objects_reach_all_levels() {
         let values = "object_id,object.length,object.side\n0,8.5,l\n1,9.5,r\n";
         assert!(found.contains(values), "{found}");
     }
+    // All levels have the values.
+    bench.file("side.csv", "object_id,object.side\n0,x\n");
+    let found = bench.json(&["edit", "@t.zv", "--attributes", "@side.csv"]);
+    assert_eq!(found["notes"], json!([]));
     let found = bench.json(&["validate", "@t.zv"]);
     assert_eq!(found["findings"], json!([]));
 }
