@@ -43,13 +43,14 @@ use zvf_format::{
     path::Delta,
 };
 use zvf_model::{
-    array::{CellAttribute, VertexEncoding, VertexNumbering, VertexPairs},
+    array::{CellAttribute, LinkFamily, VertexEncoding, VertexNumbering, VertexPairs},
     fetch::{AnyArray, BoxFuture},
     generation::Generation,
     geometry_kind::GeometryKind,
     grid::ChunkCoord,
     key::Key,
     layout::{ArrayRole, CrossChunkForm, LinkForm},
+    level::LevelId,
     root::LinksConvention,
 };
 
@@ -387,6 +388,24 @@ impl Catalog<'_> {
             }
             self.link_set(delta, attributes, opened, diagnostics)
                 .map(Some)
+        })
+    }
+
+    /// Returns whether the links inside a level have a direction; `false` before 0.9. Reads at most one
+    /// node.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CatalogError`] if the level or the node cannot be read.
+    pub fn has_directed_links(&self, level: LevelId) -> BoxFuture<'_, Result<bool, CatalogError>> {
+        Box::pin(async move {
+            if self.layout.links == LinkForm::PerDelta {
+                return Ok(false);
+            }
+            let level = self.level(level).await?;
+            let family = ArrayRole::LinkFamily(Delta::INTRA);
+            let node = self.chunked_array(&level, &family).await?;
+            Ok(node.is_some_and(|node| LinkFamily::declared_policy(&node.attributes).0))
         })
     }
 

@@ -105,6 +105,7 @@ impl From<&FileDescription> for StoreDescription {
         let mut description = Self::new(of.kind.name());
         description.axes.clone_from(&of.axes);
         description.crs.clone_from(&of.crs);
+        description.directed = of.directed;
         description.attributes.clone_from(&of.attributes);
         let name = of.format.header_name().to_owned();
         description.headers.insert(name, of.header.clone());

@@ -15,6 +15,7 @@
 //! | `axes` | list of objects with `name`, `type` and `unit` |
 //! | `crs` | coordinate reference system, as stored |
 //! | `name` | name of the collection |
+//! | `directed` | `true` if links have a direction |
 //! | `winding_order` | order of the corners of faces, as in the root of the store |
 //! | `attributes` | units, descriptions and channel names of attributes, by scope and name |
 //! | `headers` | headers of source files, by format |
@@ -44,6 +45,8 @@ pub struct StoreDescription {
     pub bounds: Option<Bounds>,
     /// Name of the collection.
     pub name: Option<String>,
+    /// True if links have a direction.
+    pub directed: bool,
     /// Order of the corners of faces.
     pub winding: Option<WindingOrder>,
     /// Units, descriptions and channel names of attributes.
@@ -84,6 +87,7 @@ impl StoreDescription {
         let is_empty = self.axes.is_empty()
             && self.crs.is_none()
             && self.name.is_none()
+            && !self.directed
             && self.winding.is_none()
             && self.attributes.is_empty()
             && self.headers.is_empty()
@@ -110,6 +114,9 @@ impl StoreDescription {
         }
         if let Some(name) = &self.name {
             put("name", name.clone().into());
+        }
+        if self.directed {
+            put("directed", true.into());
         }
         if let Some(winding) = self.winding {
             put("winding_order", winding.as_str().into());
@@ -148,6 +155,10 @@ impl StoreDescription {
         if let Some(transaction) = object.get("transaction") {
             let number = transaction.as_u64().ok_or("transaction is not a number")?;
             description.transaction = Some(number);
+        }
+        if let Some(directed) = object.get("directed") {
+            let directed = directed.as_bool();
+            description.directed = directed.ok_or("directed is neither true nor false")?;
         }
         if let Some(word) = string(&object, "winding_order")? {
             let winding = WindingOrder::of_word(&word);
@@ -208,6 +219,7 @@ impl StoreDescription {
         if design.name.is_none() {
             design.name.clone_from(&self.name);
         }
+        design.directed |= self.directed;
         if design.winding.is_none() && design.kind.has_faces() {
             design.winding = self.winding;
         }
@@ -294,6 +306,7 @@ mod tests {
             .clone();
         let vertex = BTreeMap::from([("fa".to_owned(), fa)]);
         description.attributes.insert("vertex".to_owned(), vertex);
+        description.directed = true;
         description.transaction = Some(3);
         let text = description.text("0").unwrap();
         assert_eq!(StoreDescription::parse(&text), Ok(description));
@@ -306,6 +319,7 @@ mod tests {
             ("[]", "expected a map"),
             (r#"{"name": 3}"#, "name is not text"),
             (r#"{"axes": {}}"#, "axes is not a list"),
+            (r#"{"directed": 1}"#, "directed is neither true nor false"),
             (r#"{"axes": [{}]}"#, "an axis has no name"),
             (r#"{"transaction": -1}"#, "transaction is not a number"),
             (

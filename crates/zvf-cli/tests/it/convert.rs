@@ -326,6 +326,39 @@ fn results_state_their_kind() {
     assert!(said.contains("--kind points"), "{said}");
 }
 
+/// Regression test: the direction of edges in `.graphml` files, and in results, was lost.
+#[test]
+fn the_direction_of_edges_is_kept() {
+    let bench = Bench::new();
+    let node = |id: &str, at: i32| {
+        format!("<node id=\"{id}\"><data key=\"x\">{at}</data><data key=\"y\">{at}</data></node>")
+    };
+    let text = |direction: &str| {
+        format!(
+            "<?xml version=\"1.0\"?><graphml><key id=\"x\" for=\"node\" attr.name=\"x\" \
+             attr.type=\"double\"/><key id=\"y\" for=\"node\" attr.name=\"y\" attr.type=\"double\"/>\
+             <graph edgedefault=\"{direction}\">{}{}<edge source=\"b\" target=\"a\"/></graph></graphml>",
+            node("a", 1),
+            node("b", 2)
+        )
+    };
+    for (direction, is_directed) in [("directed", true), ("undirected", false)] {
+        bench.file("a.graphml", &text(direction));
+        let create = ["create", "@a.zv", "--overwrite", "--from"];
+        bench.says(&[&create[..], &["@a.graphml"]].concat());
+        let directed = || bench.json(&["info", "@a.zv"])["directed"].clone();
+        assert_eq!(directed(), is_directed);
+        let said = bench.says(&["info", "@a.zv"]);
+        assert_eq!(said.contains("directed"), is_directed, "{said}");
+        for end in typed().into_iter().chain(["csv"]) {
+            let file = format!("@b.{end}");
+            bench.says(&["query", "@a.zv", "-o", &file]);
+            bench.says(&[&create[..], &[&file]].concat());
+            assert_eq!(directed(), is_directed, "{end}");
+        }
+    }
+}
+
 #[test]
 fn a_table_needs_a_kind() {
     let folder = Folder::new();

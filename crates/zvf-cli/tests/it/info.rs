@@ -63,6 +63,7 @@ fn info_prints_json() {
         "axes": ["x", "y", "z"],
         "axis_details": [axis("x"), axis("y"), axis("z")],
         "winding_order": null,
+        "directed": false,
         "conventions": {
             "links_convention": "explicit",
             "object_index_convention": "standard",

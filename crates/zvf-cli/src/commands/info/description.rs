@@ -29,6 +29,8 @@ pub(super) struct StoreDescription {
     pub(super) name: Option<String>,
     /// Order of the corners of faces; `None` without meshes.
     pub(super) winding: Option<String>,
+    /// True if the edges of graphs have a direction; `None` without graphs.
+    pub(super) directed: Option<bool>,
     pub(super) crs: Option<Value>,
     pub(super) axes: Vec<Axis>,
     /// Extents of chunks and bins of the finest level.
@@ -74,6 +76,7 @@ impl StoreDescription {
         let finest = info.levels.first().map(|level| level.level);
         let (mut chunk_shape, mut bin_shape) = (&root.chunk_shape, root.bin_shape());
         let (mut positions, mut attributes, mut groups) = (None, Vec::new(), None);
+        let mut directed = None;
         let metadata;
         if let Some(level) = finest {
             metadata = dataset.level(level).await?;
@@ -86,6 +89,11 @@ impl StoreDescription {
             let list = dataset.catalog().group_list(level).await;
             let read = list.map(|list| list.map(|groups| groups.len()));
             groups = or_note(read.map_err(Into::into), "groups", &mut notes);
+            if root.holds(GeometryKind::Graphs) {
+                let found = dataset.catalog().has_directed_links(level).await;
+                let found_or_error = found.map(Some).map_err(Into::into);
+                directed = or_note(found_or_error, "the direction of links", &mut notes);
+            }
         }
         let read = dataset.source_formats().await.map_err(Into::into);
         let source_formats = or_note(read, "headers", &mut notes);
@@ -104,6 +112,7 @@ impl StoreDescription {
                     .map_or(root.winding().as_str(), Word::as_str)
                     .to_owned()
             }),
+            directed,
             crs: root.crs.clone().filter(|crs| !crs.is_null()),
             axes: root.axes.clone(),
             chunk_shape: chunk_shape.extents().to_vec(),

@@ -68,6 +68,7 @@ pub(super) fn object(description: &StoreDescription) -> Value {
         "axes": info.axes,
         "axis_details": axes.collect::<Vec<Value>>(),
         "winding_order": description.winding,
+        "directed": description.directed,
         "conventions": conventions.collect::<serde_json::Map<String, Value>>(),
         "capabilities": description.capabilities,
         "required_capabilities": description.required_capabilities,
@@ -143,6 +144,9 @@ pub(super) fn text(address: &str, description: &StoreDescription) -> Result<Stri
         line("from", &description.source_formats.join(", "))?;
     }
     line("geometry", &kinds(info).join(", "))?;
+    if description.directed == Some(true) {
+        line("links", "directed")?;
+    }
     if let Some(winding) = description.winding.as_deref().filter(|word| *word != "ccw") {
         line("winding", &printable(winding))?;
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use zvf::{
-    AxisSpec, ColumnValues, Dataset, LevelId, ObjectGroup, Query, QueryResult, Scope, Selection,
-    Word,
+    AxisSpec, ColumnValues, Dataset, GeometryKind, LevelId, ObjectGroup, Query, QueryResult, Scope,
+    Selection, Word,
 };
 use zvf_catalog::{CatalogError, GroupList};
 use zvf_files::{FileFormat, StoreDescription};
@@ -72,6 +72,7 @@ impl ResultDescription {
             described.read_groups(dataset, result).await?;
             described.read_attributes(dataset, result).await?;
             described.read_headers(dataset).await?;
+            described.read_direction(dataset, result.level).await?;
         }
         Ok(described)
     }
@@ -294,6 +295,28 @@ impl ResultDescription {
                 Ok(())
             }
             Err(error) => self.leave_out("units of attributes", error),
+        }
+    }
+
+    /// Adds whether the edges of a graph have a direction.
+    ///
+    /// # Errors
+    ///
+    /// [`zvf::Error`] if the metadata are damaged.
+    pub(super) async fn read_direction(
+        &mut self,
+        dataset: &Dataset,
+        level: LevelId,
+    ) -> Result<(), zvf::Error> {
+        if dataset.root().first_kind() != Some(GeometryKind::Graphs) {
+            return Ok(());
+        }
+        match dataset.catalog().has_directed_links(level).await {
+            Ok(directed) => {
+                self.description.directed = directed;
+                Ok(())
+            }
+            Err(error) => self.leave_out("direction of links", error.into()),
         }
     }
 

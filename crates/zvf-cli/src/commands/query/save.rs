@@ -66,6 +66,7 @@ pub async fn save(
     described.description.transaction = query.row_ids.then_some(transaction);
     if query.geometry.is_none() {
         if target.format().has_groups() {
+            described.read_direction(dataset, result.level).await?;
             described.read_groups(dataset, &mut result).await?;
             described.read_attributes(dataset, &result).await?;
         } else {

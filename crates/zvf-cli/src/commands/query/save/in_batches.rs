@@ -30,6 +30,7 @@ pub(super) async fn write(
     if query.geometry.is_none() {
         if let (true, LevelChoice::Number(level)) = (target.format().is_table(), &query.level) {
             described.read_selected(dataset, query, *level).await?;
+            described.read_direction(dataset, *level).await?;
         }
         described.read_headers(dataset).await?;
     }
