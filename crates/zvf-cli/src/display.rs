@@ -2,7 +2,9 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-pub(crate) use zvf_files::display::{count_noun, group_digits, len_u64, narrow_float, shell_word};
+pub(crate) use zvf_files::display::{
+    count_noun, dropped_note, group_digits, len_u64, narrow_float, shell_word,
+};
 
 /// Formats a bound of narrow floats with few digits, so that the box of the printed numbers still
 /// contains all vertices: the text is the bound itself, or lies on its outer side.

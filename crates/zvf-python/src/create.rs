@@ -19,6 +19,7 @@ use zvf::{
 use zvf_files::{
     AttributeRename, FileDescription, FileError, FileReadOptions, GeometryInput,
     GeometryReadOptions, InputFile, InputFileError, MissingPolicy, TableStream, check_unit,
+    display::{dropped_note, len_u64},
     settle_units, stated_kind,
 };
 use zvf_model::error_chain::error_chain;
@@ -83,9 +84,10 @@ pub(crate) fn create<'py>(
         }
     };
     let geometry = geometry.build().map_err(raised)?;
+    let read = len_u64(geometry.vertices());
     let work = || zvf::create(address, geometry, design, &options);
     let written = engine::run_with_progress(py, work, &progress)?;
-    report(py, written, notes)
+    report(py, Some(read), written, notes)
 }
 
 /// Writes the geometry of a file as a new store.
@@ -129,12 +131,12 @@ pub(crate) fn create_from_file<'py>(
         && !is_linked_whole
         && !options.overwrite;
     let raised = |error: zvf::Error| Python::attach(|py| error.into_exception(py));
-    let (written, notes) = if is_divided {
+    let (written, read, notes) = if is_divided {
         let work = || async {
             let written = zvf::create_from_source(address, reader.as_mut(), design, &options)
                 .await
                 .map_err(raised)?;
-            Ok::<_, PyErr>((written, reader.description().notes.clone()))
+            Ok::<_, PyErr>((written, None, reader.description().notes.clone()))
         };
         engine::run_with_progress(py, work, &progress)?
     } else {
@@ -147,12 +149,13 @@ pub(crate) fn create_from_file<'py>(
             let read = engine::blocking(read).await?;
             let (geometry, notes) =
                 read.map_err(|error| Python::attach(|py| unreadable(py, error)))?;
+            let vertices = len_u64(geometry.vertices());
             let written = zvf::create(address, geometry, design, &options).await;
-            Ok::<_, PyErr>((written.map_err(raised)?, notes))
+            Ok::<_, PyErr>((written.map_err(raised)?, Some(vertices), notes))
         };
         engine::run_with_progress(py, work, &progress)?
     };
-    report(py, written, notes)
+    report(py, read, written, notes)
 }
 
 /// Writes the geometry of a `.npz`, or of a table and the tables beside it, as a new store.
@@ -207,7 +210,7 @@ fn create_from_tables<'py>(
             let notes = stream.notes().to_vec();
             let work = || zvf::create_from_source(address, &mut stream, design, &options);
             let written = engine::run_with_progress(py, work, &progress)?;
-            return report(py, written, notes);
+            return report(py, None, written, notes);
         }
     }
     let read = move || {
@@ -226,12 +229,13 @@ fn create_from_tables<'py>(
     let GeometryInput {
         geometry, notes, ..
     } = input;
+    let read = len_u64(geometry.vertices());
     let work = || async {
         let geometry = geometry.build()?;
         zvf::create(address, geometry, design, &options).await
     };
     let written = engine::run_with_progress(py, work, &progress)?;
-    report(py, written, notes)
+    report(py, Some(read), written, notes)
 }
 
 /// Takes the unit of the coordinates of a file.
@@ -301,6 +305,7 @@ pub(crate) fn create_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions
 /// Returns a report as a dict. `read` is the number of vertices of the input, if it is known.
 fn report(
     py: Python<'_>,
+    read: Option<u64>,
     report: WriteReport,
     mut notes: Vec<String>,
 ) -> PyResult<Bound<'_, PyDict>> {
@@ -312,6 +317,7 @@ fn report(
     found.set_item("chunks", report.summary.chunks)?;
     found.set_item("chunk_shape", report.summary.chunk_shape)?;
     found.set_item("bytes", report.bytes)?;
+    notes.extend(read.and_then(|read| dropped_note(read, report.summary.vertices)));
     notes.extend(report.summary.why);
     let notes: Vec<String> = notes.iter().map(|note| in_python(note)).collect();
     found.set_item("notes", notes)?;

@@ -9,7 +9,11 @@ use zvf::{
     ObjectSelection, OpenOptions, PyramidLevels, PyramidOptions, Scope, TableOptions,
     coarsen::{Aggregation, Placement},
 };
-use zvf_files::{GeometryInput, StoreDescription, match_space, other_system};
+use zvf_files::{
+    GeometryInput, StoreDescription,
+    display::{dropped_note, len_u64},
+    match_space, other_system,
+};
 
 use crate::{
     columns::array,
@@ -64,11 +68,21 @@ pub(crate) fn append<'py>(
     }
     let built = input.geometry.build();
     let geometry = built.map_err(|error| zvf::Error::from(error).into_exception(py))?;
+    let vertices = len_u64(geometry.vertices());
     let report = change.run(py, move |editor| async move {
         let editor = editor.renumber(renumber.unwrap_or(false));
         editor.append(&geometry, bounds).await
     })?;
-    report.set_item("notes", input.notes)?;
+    let added = report
+        .get_item("added")?
+        .map(|added| added.extract::<u64>());
+    let mut notes = input.notes;
+    notes.extend(
+        added
+            .transpose()?
+            .and_then(|added| dropped_note(vertices, added)),
+    );
+    report.set_item("notes", notes)?;
     Ok(report)
 }
 

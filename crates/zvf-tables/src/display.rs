@@ -19,6 +19,15 @@ pub fn count_noun(n: u64, singular: &str, plural: &str) -> String {
     format!("{} {noun}", group_digits(n))
 }
 
+/// Returns the note about vertices that were read and not stored, because of the bounds of the store.
+pub fn dropped_note(read: u64, stored: u64) -> Option<String> {
+    let dropped = read.checked_sub(stored).filter(|dropped| *dropped > 0)?;
+    let vertices = count_noun(dropped, "vertex", "vertices");
+    Some(format!(
+        "{vertices} dropped: outside the bounds, or in a path that leaves them"
+    ))
+}
+
 /// Quotes a word for a POSIX shell, if it needs quotes.
 pub fn shell_word(word: &str) -> String {
     let is_plain =

@@ -7,6 +7,7 @@ use zvf_files::{GeometryInput, InputFile, InputFileError, RowIdPolicy};
 
 use crate::{
     commands::query::ResultDescription,
+    display::{dropped_note, len_u64},
     editing::{AdditionArgs, EditOutput, EditTargetArgs},
     hint::Operation,
     outcome::CommandOutcome,
@@ -87,16 +88,19 @@ pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dy
     let editor = opened.editor.check(addition.check());
     opened.editor = editor.renumber(addition.renumbers(&input));
     let geometry = std::mem::take(&mut input.geometry);
+    let vertices = len_u64(geometry.vertices());
     let added = async {
         let (geometry, bounds) = (geometry.build()?, addition.options.out_of_bounds);
         opened.editor.append(&geometry, bounds).await
     };
     let changed = opened.change(added).await?;
+    let mut notes = opened.notes();
+    notes.extend(dropped_note(vertices, changed.added));
     let ids = changed.objects.clone();
     let report = EditOutput::new(&work.store, Ok(changed))
         .objects(ids)
         .read(&input)
-        .noted(opened.notes());
+        .noted(notes);
     Ok(work.done(&report)?)
 }
 

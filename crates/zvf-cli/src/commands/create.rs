@@ -16,7 +16,7 @@ use zvf::{Design, GeometryKind, GeometrySource, TaskPlan, TaskPlanOptions};
 use zvf_files::{GeometryInput, TableStream, WholeFile};
 
 use crate::{
-    display::{count_noun, len_u64},
+    display::{count_noun, dropped_note, len_u64},
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
@@ -75,8 +75,8 @@ async fn create_whole(
     let geometry = built.map_err(|error| with_hint(Operation::Create, error.into()))?;
     arguments.declare(&mut design, &AttributeNames::of(&geometry))?;
     let out = arguments.out.clone();
-    let vertices = len_u64(geometry.vertices());
-    let vertices = count_noun(vertices, "vertex", "vertices");
+    let read = len_u64(geometry.vertices());
+    let vertices = count_noun(read, "vertex", "vertices");
     let options = arguments.options();
     options.check(&geometry)?;
     let meter = ProgressMeter::default();
@@ -90,6 +90,7 @@ async fn create_whole(
     let options = options.create_options(meter, progress.check())?;
     let created = write::create(&arguments.out, geometry, &design, &options).await?;
     progress.finish();
+    report.note(dropped_note(read, created.vertices));
     report.created(created);
     report.warn(rounding.warning(&axes));
     Ok(arguments.done(&report)?)
@@ -148,6 +149,7 @@ pub(crate) async fn plan(
         source: source.as_mut(),
         check: &mut rounding,
         is_measured: false,
+        vertices: 0,
         meter,
         size,
     };
@@ -210,11 +212,13 @@ async fn create_large(
         source: stream,
         check: &mut rounding,
         is_measured: false,
+        vertices: 0,
         meter,
         size,
     };
     let created = write::create_from(&arguments.out, &mut source, &design, &options).await?;
     progress.finish();
+    report.note(dropped_note(source.vertices, created.vertices));
     report.created(created);
     report.warn(rounding.warning(&[]));
     Ok(arguments.done(&report)?)

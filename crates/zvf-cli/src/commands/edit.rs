@@ -8,7 +8,7 @@ use zvf_files::{FileFormat, InputFile, RowIdPolicy, TableKey, read_keyed};
 
 use crate::{
     arguments::named,
-    display::len_u64,
+    display::{dropped_note, len_u64},
     editing::{AdditionArgs, EditOutput, EditTargetArgs, match_types, row_ids},
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
@@ -149,6 +149,7 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
         let change = opened.editor.replace(geometry, bounds);
         opened.change(change).await?
     };
+    notes.extend(dropped_note(len_u64(geometry.vertices()), changed.added));
     if input.row_ids.is_some() && (has_objects || is_exchange) {
         notes.push("row ids left out: objects are replaced by their ids".to_owned());
     }

@@ -223,6 +223,8 @@ fn geometry_outside_the_bounds_is_rejected_dropped_or_expands_them() {
         (&found["vertices"], &found["object_ids"]),
         (&json!(2), &json!([6]))
     );
+    let note = "2 vertices dropped: outside the bounds, or in a path that leaves them";
+    assert_eq!(found["notes"], json!([note]));
     bench.file("b.csv", &far.replace(",6,", ",10,"));
     let found = bench.json(&[&line[..], &["--out-of-bounds", "expand"]].concat());
     assert_eq!(found["object_ids"], json!([7, 10]));

@@ -206,7 +206,11 @@ fn geometry_outside_the_bounds_is_dropped_or_expands_them() {
         "1",
     ];
     let ignore = ["--bounds", "0,0,5,5", "--out-of-bounds", "ignore"];
-    bench.says(&[&line[..], &ignore].concat());
+    let said = bench.says(&[&line[..], &ignore].concat());
+    assert!(
+        said.contains("1 vertex dropped: outside the bounds"),
+        "{said}"
+    );
     assert_eq!(bench.result("@a.zv", &[]), "x,y\n1,2\n");
     let expand = [
         "--bounds",

@@ -56,6 +56,11 @@ impl CreateOutput {
         self.created = created;
     }
 
+    /// Adds a note.
+    pub(super) fn note(&mut self, note: Option<String>) {
+        self.notes.extend(note);
+    }
+
     /// Adds a warning.
     pub fn warn(&mut self, warning: Option<String>) {
         self.warnings.extend(warning);

@@ -7,7 +7,7 @@ use zvf::{
 };
 use zvf_build::Rounding;
 
-use crate::progress::ProgressMeter;
+use crate::{display::len_u64, progress::ProgressMeter};
 
 /// Ratio of error to extent above which rounding is reported. Coordinates around 0 that are
 /// stored as float32 stay below it.
@@ -60,6 +60,8 @@ pub(super) struct MeasuredSource<'a, S: ?Sized> {
     pub(super) source: &'a mut S,
     pub(super) check: &'a mut RoundingCheck,
     pub(super) is_measured: bool,
+    /// Number of vertices that were read for the first time.
+    pub(super) vertices: u64,
     /// Counts the bytes of each pass.
     pub(super) meter: ProgressMeter,
     pub(super) size: u64,
@@ -86,6 +88,7 @@ impl<S: GeometrySource + ?Sized> GeometrySource for MeasuredSource<'_, S> {
         }
         if let Some(batch) = batch.as_ref().filter(|_| !self.is_measured) {
             self.check.add(batch.positions());
+            self.vertices = self.vertices.saturating_add(len_u64(batch.vertices()));
         }
         Ok(batch)
     }
