@@ -197,6 +197,7 @@ async fn delete_rows(
     if changed.is_err() {
         notes.clear();
     }
+    notes.extend(opened.unchecked_rows(transaction));
     let mut done = work.done(&EditOutput::new(&work.store, changed).noted(notes))?;
     done.is_negative = arguments.fail_empty && rows.is_empty();
     Ok(done)

@@ -142,6 +142,7 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
         opened.change(change).await?
     } else if let Some(rows) = input.row_ids.as_ref().filter(|_| !has_objects) {
         let transaction = arguments.at_transaction.or(input.description.transaction);
+        notes.extend(opened.unchecked_rows(transaction));
         let editor = &opened.editor;
         let change = editor.replace_rows(transaction, rows, geometry, bounds);
         opened.change(change).await?
@@ -242,6 +243,7 @@ async fn write_attributes(
     // Attributes of objects are written to all levels.
     if table.key != TableKey::Object {
         notes.extend(opened.notes());
+        notes.extend(opened.unchecked_rows(options.transaction));
     }
     if !table.left_out.is_empty() {
         let scope = table.key.scope();

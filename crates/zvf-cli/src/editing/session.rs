@@ -182,6 +182,17 @@ impl EditSession {
         changed.map_err(|error| with_hint(self.operation, error))
     }
 
+    /// Notes that row ids were not checked, if the store has changed and their file does not name a
+    /// transaction.
+    pub(crate) fn unchecked_rows(&self, transaction: Option<u64>) -> Option<String> {
+        let is_unchecked = transaction.is_none() && self.dataset.transaction() > 0;
+        is_unchecked.then(|| {
+            "the file names no transaction, so its row ids were not checked, and may name other \
+             vertices since the store changed; give the transaction of the query with --at-transaction"
+                .to_owned()
+        })
+    }
+
     /// Notes which coarser levels no longer match level 0.
     pub(crate) fn notes(&self) -> Vec<String> {
         let levels = self.dataset.levels().iter();

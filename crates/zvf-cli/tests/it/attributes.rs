@@ -1,5 +1,7 @@
 //! `zvf edit --attributes`: attributes of vertices and objects from tables.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::{round_trip::typed, stores::Bench};
@@ -67,6 +69,26 @@ fn columns_of_a_query_are_given_back() {
             "{end}: {said}"
         );
     }
+}
+
+/// Regression test: row ids of a table without a transaction, as other programs write it, named other
+/// rows after a change without a word.
+#[test]
+fn row_ids_of_no_transaction_are_noted_after_a_change() {
+    let bench = points();
+    bench.says(&["query", "@a.zv", "--row-ids", "-o", "@t.csv", "--quiet"]);
+    fs::remove_file(bench.path("t.metadata.json")).unwrap();
+    let edit = ["edit", "@a.zv", "--attributes", "@t.csv"];
+    let note = |line: &[&str]| bench.json(line)["notes"].to_string();
+    let warning = "give the transaction of the query with --at-transaction";
+    assert!(!note(&edit).contains(warning));
+    assert!(note(&edit).contains(warning));
+    let known = [&edit[..], &["--at-transaction", "2"]].concat();
+    assert!(!note(&known).contains(warning));
+    let points = note(&["edit", "@a.zv", "--from", "@t.csv"]);
+    assert!(points.contains("row ids were not checked"), "{points}");
+    let rows = note(&["delete", "@a.zv", "--rows", "@t.csv", "--dry-run"]);
+    assert!(rows.contains("row ids were not checked"), "{rows}");
 }
 
 #[test]
