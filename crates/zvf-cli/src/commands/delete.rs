@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, error::Error};
 
 use zvf::{
-    ChangeSummary, Mode, ObjectIds, Owner, Query, QueryResult, Selection, Shape, StateError,
+    ChangeSummary, GeometryKind, Mode, ObjectIds, Owner, Query, QueryResult, Selection, Shape,
+    StateError,
 };
 use zvf_catalog::CatalogError;
 use zvf_files::{InputFile, TableKey, read_keys};
@@ -118,7 +119,13 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
             if loose > 0 {
                 let vertices =
                     count_noun(loose, "selected vertex belongs", "selected vertices belong");
-                notes.push(format!("{vertices} to no object and cannot be deleted"));
+                let advice = match opened.dataset.root().first_kind() {
+                    Some(GeometryKind::Points) => {
+                        "add --vertices to delete vertices instead of objects"
+                    }
+                    _ => "vertices cannot be deleted one by one",
+                };
+                notes.push(format!("{vertices} to no object; {advice}"));
             }
             ids
         };

@@ -1115,6 +1115,10 @@ fn points_without_an_object_are_created_appended_and_coarsened() {
     let expected = "x,y,object_id,vertex.q\n1,1,7,1\n3,3,7,3\n2,2,-1,2\n5,5,10,7\n4,4,-1,6\n\
                     26,2,9,5\n25,2,-1,4\nobject_id\n7\n9\n10\n";
     assert_eq!(bench.result("@a.zv", &[]), expected);
+    let found = bench.json(&["delete", "@a.zv", "--where", "q = 4", "--dry-run"]);
+    let note = "1 selected vertex belongs to no object; add --vertices to delete vertices \
+        instead of objects";
+    assert_eq!(found["notes"], json!([note]));
     bench.says(&["delete", "@a.zv", "--object", "7"]);
     // One point of each object and one without an object are kept in a cell.
     let line = [
