@@ -264,6 +264,11 @@ def test_dense_arrays_are_written_and_checked() -> None:
     data[len(data) // 2] ^= 1
     Path("d.tet").write_bytes(data)
     assert len(zvf.dense.verify("d.tet")) == 1
+    window = {"axis": 0, "size": 2, "mode": "bins"}
+    found = zvf.dense.query("a.tet", {"dataset": "a", "window": window, "max": [0, 1, 2]})
+    assert found["operation_reduced_max"] == [volume[:4:2].max(), volume[4].max()]
+    with pytest.raises(zvf.Error, match="unknown field `median`"):
+        zvf.dense.query("a.tet", {"dataset": "a", "median": []})
     with pytest.raises(zvf.NotFoundError):
         zvf.dense.convert("absent.npy", "c.tet")
     with pytest.raises(ValueError, match="lzma"):

@@ -29,8 +29,8 @@ from ._errors import InputError
 from ._geometry import array_of
 
 __all__ = [
-    "Array", "append", "convert", "metalayers", "open", "resize", "save", "set_metalayers", "update",
-    "verify",
+    "Array", "append", "convert", "metalayers", "open", "query", "resize", "save", "set_metalayers",
+    "update", "verify",
 ]  # fmt: skip
 
 
@@ -422,6 +422,24 @@ def set_metalayers(
     """
     words = ["set", *(f"--remove={name}" for name in remove)]
     _change(words, {}, path, *_values(values or {}))
+
+
+def query(
+    path: str | os.PathLike[str], query: Mapping[str, Any], /, *, memory: int | None = None
+) -> dict[str, Any]:
+    """Reduce values of a `.tet` file as a query document of Tetration describes it.
+
+    Returns the results under the names of Tetration, such as `operation_sum`.
+
+    >>> zvf.dense.save("volume.tet", np.arange(24.0).reshape(2, 12))
+    >>> found = zvf.dense.query("volume.tet", {"dataset": "volume", "filter": {"ge": 20}, "sum": [1]})
+    >>> found["operation_reduced_sum"]
+    [0.0, 86.0]
+    """
+    words = ["tet", "query"] + ([] if memory is None else [f"--memory={memory}"])
+    found, _ = command(words, path, json.dumps(dict(query)))
+    execution: dict[str, Any] = found["execution"]
+    return execution
 
 
 def verify(path: str | os.PathLike[str], /, *, memory: int | None = None) -> list[str]:

@@ -19,9 +19,11 @@ mod cell;
 mod histogram;
 mod number;
 mod quantile;
+mod slots;
 
 pub use histogram::{Histogram, histogram};
 pub use quantile::quantiles;
+pub(crate) use slots::{AxisSlots, SlotOptions, SlotResults, Windows, reduce_slots};
 
 use zvf_format::numeric::{ByteOrder, Kind};
 
@@ -173,6 +175,23 @@ fn with_numbers<T: Task>(array: &dyn DenseArray, task: T) -> Result<T::Output, D
     }
 }
 
+/// Returns the number of results, which must fit in the budget.
+fn cell_count(
+    array: &dyn DenseArray,
+    extents: impl Iterator<Item = u64> + Clone,
+) -> Result<usize, DenseError> {
+    let budget = array.scratch();
+    let count = product(extents);
+    let size = u64::try_from(size_of::<Cell>()).unwrap_or(u64::MAX);
+    let needed = count
+        .and_then(|count| count.checked_mul(size))
+        .unwrap_or(u64::MAX);
+    count
+        .and_then(|count| usize::try_from(count).ok())
+        .filter(|_| needed <= budget)
+        .ok_or(DenseError::Budget { needed, budget })
+}
+
 struct Fold<'a> {
     axes: &'a [usize],
     reduction: Reduction,
@@ -190,22 +209,13 @@ impl Task for Fold<'_> {
 
     fn run<T: Number>(self, array: &dyn DenseArray) -> Result<Vec<Scalar>, DenseError> {
         let kept = kept(array, self.axes)?;
-        let budget = array.scratch();
         let extents = array
             .shape()
             .iter()
             .zip(&kept)
             .filter(|(_, kept)| **kept)
             .map(|(extent, _)| *extent);
-        let count = product(extents);
-        let size = u64::try_from(size_of::<Cell>()).unwrap_or(u64::MAX);
-        let needed = count
-            .and_then(|count| count.checked_mul(size))
-            .unwrap_or(u64::MAX);
-        let count = count
-            .and_then(|count| usize::try_from(count).ok())
-            .filter(|_| needed <= budget)
-            .ok_or(DenseError::Budget { needed, budget })?;
+        let count = cell_count(array, extents)?;
         let mut cells = vec![Cell::default(); count];
         let wanted = Statistics::of(self.reduction);
         let strides = strides(array.shape(), &kept);

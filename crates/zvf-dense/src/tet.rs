@@ -3,7 +3,8 @@
 //!
 //! [`TetFile`] opens a file and checks its structure: each tile has exactly one row in the index,
 //! and payloads do not overlap and lie in the payload area. [`TetArray`], a
-//! [`DenseArray`](crate::DenseArray), reads a dataset. [`TetWriter`] writes files.
+//! [`DenseArray`](crate::DenseArray), reads a dataset. [`TetQuery`] reduces one as a query document
+//! describes it. [`TetWriter`] writes files.
 //!
 //! ```
 //! use zvf_dense::{
@@ -31,6 +32,7 @@ mod array;
 mod budget;
 mod file;
 mod footer;
+mod query;
 mod tiles;
 mod verify;
 mod writer;
@@ -40,6 +42,7 @@ pub use array::{Contiguous, TetArray};
 pub use budget::{MemoryBudget, available_memory};
 pub use file::{DatasetInfo, TetFile, TetOptions};
 pub use footer::{FooterInfo, SpillRef};
+pub use query::{TetQuery, TetQueryError};
 pub use verify::{TetFinding, TetSeverity, Verification, verify};
 pub use writer::{Compression, DatasetSpec, TetSink, TetWriter, WriteOptions};
 pub use zvf_format::tetration::TetDtype;

@@ -2,6 +2,7 @@
 
 mod create;
 mod info;
+mod query;
 mod verify;
 
 use std::{error::Error, path::PathBuf};
@@ -17,6 +18,7 @@ use crate::{
   zvf tet create volume.tet --from t1=volume.npy --checksums
   zvf tet info volume.tet
   zvf tet slice volume.tet --start 0,0,0 --stop 2,2,2
+  zvf tet query volume.tet '{\"dataset\": \"t1\", \"filter\": {\"gt\": 0}, \"mean\": []}'
   zvf tet verify volume.tet --deep
   zvf tet convert volume.tet copy.b2nd")]
 pub(crate) struct TetArgs {
@@ -29,6 +31,7 @@ enum TetCommand {
     Info(info::TetInfoArgs),
     Verify(verify::TetVerifyArgs),
     Slice(TetSliceArgs),
+    Query(query::TetQueryArgs),
     Create(create::TetCreateArgs),
     Convert(ConvertArgs),
 }
@@ -48,6 +51,7 @@ pub(crate) fn run(arguments: &TetArgs) -> Result<CommandOutcome, Box<dyn Error>>
     match &arguments.verb {
         TetCommand::Info(args) => info::run(args),
         TetCommand::Verify(args) => verify::run(args),
+        TetCommand::Query(args) => query::run(args),
         TetCommand::Create(args) => create::run(args),
         TetCommand::Convert(args) => dense::convert(args),
         TetCommand::Slice(args) => {

@@ -275,6 +275,33 @@ fn the_program_may_be_called_tet() {
 }
 
 #[test]
+fn queries_are_run_from_text_and_files() {
+    let bench = Bench::new();
+    let pack = Golden::open("tet-pack");
+    let folder = "conformance/accept/queries";
+    for path in [
+        "fixtures/small/tet/group_by_labels.tet",
+        &format!("{folder}/group_by_labels_col_sum.json"),
+    ] {
+        let (_, file) = path.rsplit_once('/').unwrap();
+        fs::write(bench.path(file), pack.file(path)).unwrap();
+    }
+    let file = "@group_by_labels.tet";
+    let found = bench.json(&["tet", "query", file, "@group_by_labels_col_sum.json"]);
+    let execution = &found["execution"];
+    assert_eq!(execution["operation_reduced_sum"], json!([12.0, 9.0]));
+    assert_eq!(
+        execution["group_labels"],
+        json!({ "col": ["east", "west"] })
+    );
+    let query = r#"{"dataset": "a", "sum": [], "filter": {"gt": 4}}"#;
+    let said = bench.says(&["tet", "query", file, query]);
+    assert!(said.contains("operation_sum: 11"), "{said}");
+    let refused = bench.refused(&["tet", "query", file, r#"{"dataset": "a", "median": []}"#]);
+    assert!(refused.contains("unknown field `median`"), "{refused}");
+}
+
+#[test]
 fn errors_contain_a_hint() {
     let (bench, _) = bench(&["good/all_dtypes_raw.tet", "bad/magic.tet"]);
     let said = bench.refused(&["tet", "slice", "@all_dtypes_raw.tet"]);

@@ -112,6 +112,44 @@ impl Cell {
         self.float_ends = Some((ends.0.min(low), ends.1.max(high)));
     }
 
+    /// Returns the number of values, with NaN.
+    pub(super) fn values(&self) -> u64 {
+        self.count.saturating_add(self.nans)
+    }
+
+    /// Adds one value a number of times.
+    pub(super) fn add_repeated<T: Number>(
+        &mut self,
+        value: Scalar,
+        times: u64,
+        wanted: Statistics,
+    ) {
+        let of_float = value.to_f64();
+        if times == 0 {
+            return;
+        }
+        if T::IS_FLOAT && of_float.is_nan() {
+            self.nans = self.nans.wrapping_add(times);
+            return;
+        }
+        let mut other = Self {
+            count: times,
+            mean: of_float,
+            ..Self::default()
+        };
+        match value {
+            Scalar::Int(value) if !T::IS_FLOAT => {
+                other.sum = value.saturating_mul(times.into());
+                other.ends = wanted.ends.then_some((value, value));
+            }
+            _ => {
+                other.float_sum = of_float * float(times);
+                other.float_ends = wanted.ends.then_some((of_float, of_float));
+            }
+        }
+        self.merge(&other);
+    }
+
     /// Adds contiguous values, on several threads if there are many.
     pub(super) fn add_run<T: Number>(&mut self, bytes: &[u8], wanted: Statistics) {
         let len = VALUES_PER_SUM.saturating_mul(T::SIZE);

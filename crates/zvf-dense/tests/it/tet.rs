@@ -3,6 +3,7 @@
 mod golden;
 mod hostile;
 mod made;
+mod query;
 
 use std::sync::Arc;
 

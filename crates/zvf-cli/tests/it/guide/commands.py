@@ -114,6 +114,7 @@ zvf.dense.convert("volume.npy", "volume.tet", checksums=True)
 volume = zvf.dense.open("volume.tet")
 print(volume.shape, volume.dtype, volume.chunks, volume[0:2, 0:2, 0:2])
 print(zvf.dense.verify("volume.tet"))
+print(zvf.dense.query("volume.tet", {"dataset": "volume", "filter": {"gt": 0}, "mean": []}))
 zvf.dense.convert("volume.tet", "copy.b2nd")
 
 # --- zvf b2nd
