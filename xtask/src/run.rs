@@ -98,8 +98,8 @@ impl Run {
 /// The feature set of CI: one for all stages, with and without tests, so that everything is compiled
 /// once.
 pub(crate) const EVERYTHING: &str = "--workspace --locked \
-    --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf/object_store,zvf-cli/http,zvf-python/zarr,\
-    zvf-testkit/std";
+    --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf/object_store,zvf/zarrs,zvf-cli/http,\
+    zvf-python/zarr,zvf-testkit/std";
 /// The compiler of the crates of the workspace in CI: rustc with the lints of clippy, so that a check
 /// is not a second compilation.
 pub(crate) const WRAPPER: (&str, &str) = ("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");

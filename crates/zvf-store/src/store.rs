@@ -39,6 +39,8 @@ mod snapshot;
 mod stat;
 mod write;
 mod write_hook;
+#[cfg(feature = "zarrs")]
+mod zarrs;
 
 use activity::Recorder;
 use range_support::RangeSupport;

@@ -34,5 +34,7 @@ mod transactions;
 #[cfg(feature = "http")]
 mod unlistable;
 mod write;
+#[cfg(feature = "zarrs")]
+mod zarrs;
 #[cfg(feature = "zip")]
 mod zip;
