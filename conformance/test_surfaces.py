@@ -33,6 +33,25 @@ def test_sphere(ending, files):
     files.equal(f"sphere.{ending}")
 
 
+def test_scene(files):
+    """The nodes of a scene turn, stretch and move their meshes."""
+    scene = trimesh.Scene()
+    for at, name in enumerate(("object_17", "left", "right")):
+        place = trimesh.transformations.rotation_matrix(0.7 * at, [1, 2, 3])
+        place[:3, :3] *= [1 + at, 1, 2]
+        place[:3, 3] = [5 * at, 1, 2]
+        mesh = trimesh.creation.icosphere(subdivisions=1)
+        scene.add_geometry(mesh, node_name=name, geom_name=name, transform=place)
+    source = files.folder / "scene.glb"
+    scene.export(source)
+    found = trimesh.load(files.back(files.store(source), "scene.ply"), process=False)
+    centres = [np.asarray(mesh.triangles).mean(axis=1) for mesh in (found, scene.to_mesh())]
+    assert centres[0].shape == centres[1].shape == (240, 3)
+    distances = np.linalg.norm(centres[0][:, None] - centres[1], axis=2)
+    assert max(distances.min(axis=0).max(), distances.min(axis=1).max()) < 1e-5
+    files.equal("scene.glb")
+
+
 @pytest.mark.parametrize("is_text, order", [(True, "="), (False, "<"), (False, ">")])
 def test_ply(is_text, order, files):
     random = np.random.default_rng(7)

@@ -31,6 +31,23 @@ def test_a_file_becomes_a_store() -> None:
     assert two.units == ["millimeter"] * 3 or two.units == [None] * 3
 
 
+def test_names_of_meshes_are_ids() -> None:
+    folder = Path("segments")
+    folder.mkdir()
+    for name in ("0017", "722817260"):
+        (folder / f"{name}.obj").write_text("v 0 0 0\nv 1 0 0\nv 1 1 0\nf 1 2 3\n")
+    reports = [
+        zvf.create("named.zv", source=folder),
+        zvf.create("numbered.zv", source=folder, ids="number"),
+        zvf.create("listed.zv", source=folder, ids=[4, 8]),
+    ]
+    assert [(report.vertices, report.objects) for report in reports] == [(6, 2)] * 3
+    stores = [zvf.open(f"{name}.zv").query().objects.tolist() for name in ("named", "numbered", "listed")]
+    assert stores == [[17, 722817260], [0, 1], [4, 8]]
+    with pytest.raises(ValueError, match="name, number or a list"):
+        zvf.create("other.zv", source=folder, ids="new")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "says"),
     [

@@ -65,6 +65,7 @@ def create(
     groups: Mapping[Any, Any] | None = None,
     group: Any = None,
     companions: Sequence[str | os.PathLike[str]] = (),
+    ids: Literal["name", "number"] | Sequence[int] | None = None,
     rename: Mapping[str, str] | None = None,
     missing: Literal["refuse", "nan"] = "refuse",
     progress: Progress = None,
@@ -85,9 +86,9 @@ def create(
         kind: points, lines, polylines, streamlines, skeletons, graphs or mesh, or a word of
             `Dataset.kinds`. Required for arrays and tables; results, their files, and files of
             other formats have a kind of their own.
-        source: A .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz or .gii file, also compressed
-            with gzip, a FreeSurfer surface, a folder of .swc, or a folder of precomputed data of
-            Neuroglancer; a .npz, .csv, .arrow or .parquet file with the tables beside it, as
+        source: A .trk, .tck, .trx, .swc, .ply, .obj, .stl, .glb, .las, .laz or .gii file, also
+            compressed with gzip, a FreeSurfer surface, a folder of .swc files or meshes, or a folder of
+            precomputed data of Neuroglancer; a .npz, .csv, .arrow or .parquet file with the tables beside it, as
             `Dataset.save` writes them; a result of a query, with the axes, the coordinate reference
             system, the headers and the groups of its store; a tractogram of nibabel or dipy in
             millimeters; or a table whose columns x, y, z (or
@@ -112,6 +113,8 @@ def create(
         groups: Object ids by group number, or by name; names become the attribute `name`.
         group: Attributes of groups, one row for each group.
         companions: Files that belong to `source`, such as the .tsf files of a .tck file.
+        ids: Ids of the objects of .swc files and meshes, of which each is one: the `name` of the file,
+            a `number` from 0, or a list. By default the names, if all are different numbers.
         rename: New names of attributes of a file.
         missing: Treatment of missing numbers of a file: `refuse` it, or store `nan`, which turns
             integers into floats.
@@ -143,11 +146,13 @@ def create(
             if arrays:
                 raise TypeError(f"source is a file; leave out {', '.join(arrays)}")
             keywords["companions"] = [os.fspath(path) for path in companions]
+            if ids is not None:
+                keywords["ids"] = ids
             keywords |= {"rename": dict(rename or {}), "missing": missing}
             file = os.fspath(source)
             return CreateReport(**_zvf.create_from_file(os.fspath(store), file, keywords))
-        if companions or rename or missing != "refuse":
-            raise TypeError("companions, rename and missing belong to a source that is a file")
+        if companions or rename or missing != "refuse" or ids is not None:
+            raise TypeError("companions, ids, rename and missing belong to a source that is a file")
         origin = None
         if is_stream(source) and kind in POINTS and not arrays and is_in_batches(options):
             address = os.fspath(store)

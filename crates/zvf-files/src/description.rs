@@ -55,6 +55,7 @@ impl FileDescription {
                     | FileFormat::Swc
                     | FileFormat::Obj
                     | FileFormat::Stl
+                    | FileFormat::Glb
                     | FileFormat::Gii
                     | FileFormat::FreeSurfer
             ),

@@ -17,7 +17,7 @@
 //! | `las`, `laz` | [`las`] | points | yes | yes | points, scale, offset and records |
 //! | `gii` | [`gifti`] | meshes with values of vertices | yes | yes | arrays and metadata |
 //! | `pial`, `white`, … | [`freesurfer`] | meshes with values of vertices | yes | no | |
-//! | `glb` | [`glb`] | all | no | yes | |
+//! | `glb` | [`glb`] | all; meshes, graphs and points are read | yes | yes | |
 //! | `graphml` | [`graphml`] | graphs | yes | no | |
 //! | `edgelist`, with a table of nodes | [`edge_list`] | graphs | yes | no | |
 //! | `geff` | [`geff`] | graphs | yes | no | |
@@ -53,6 +53,7 @@ mod input;
 mod interchange;
 pub mod las;
 mod library;
+mod mesh_files;
 mod names;
 mod node_columns;
 pub mod obj;

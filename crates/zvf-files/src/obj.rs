@@ -29,6 +29,7 @@ use zvf::{
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions,
     input::ByteReader,
+    object_ids::NamedObjects,
     polygons::PolygonList,
     text::{LineReader, NO_LINE_END, number},
     values::{is_float32, narrow},
@@ -295,21 +296,10 @@ impl ObjContent {
         });
         let owners: Vec<i64> = rows.collect();
         let places: BTreeSet<i64> = owners.iter().copied().collect();
-        let ids = self.ids(&places);
-        let name = |place: &i64| {
-            let name = self.name(*place).filter(|name| !name.is_empty());
-            name.filter(|name| id_in(name).is_none()).map(str::to_owned)
-        };
-        let id = |place: &i64| ids.get(place).copied().unwrap_or(*place);
-        let mut places: Vec<i64> = places.into_iter().collect();
-        places.sort_unstable_by_key(id);
-        if places.iter().any(|place| name(place).is_some()) {
-            geometry
-                .object
-                .push(Column::text("name", places.iter().map(name)));
-        }
-        geometry.objects = Some(places.iter().map(id).collect());
-        geometry.owners = VertexOwners::Vertices(owners.iter().map(id).collect());
+        let named = NamedObjects::new(places.iter().map(|place| (*place, self.name(*place))));
+        let owners = owners.iter().map(|place| named.id(*place)).collect();
+        geometry.owners = VertexOwners::Vertices(owners);
+        named.add_to(geometry);
     }
 
     /// Returns the name at a place from 1.
@@ -317,36 +307,4 @@ impl ObjContent {
         let at = usize::try_from(place.checked_sub(1)?).ok()?;
         self.names.get(at).map(String::as_str)
     }
-
-    /// Returns the id of the object at each place: that of `object_ID`, and otherwise the place, or
-    /// the next number that no other object has.
-    fn ids(&self, places: &BTreeSet<i64>) -> BTreeMap<i64, i64> {
-        let id = |place: &i64| Some((*place, self.name(*place).and_then(id_in)?));
-        let mut ids: BTreeMap<i64, i64> = places.iter().filter_map(id).collect();
-        let mut taken: BTreeSet<i64> = ids.values().copied().collect();
-        let mut next = 0;
-        for place in places {
-            if ids.contains_key(place) {
-                continue;
-            }
-            let mut id = *place;
-            if !taken.insert(id) {
-                // Numbers below it are taken: by names, or by places before.
-                id = id.max(next);
-                while !taken.insert(id) {
-                    id = id.saturating_add(1);
-                }
-                next = id.saturating_add(1);
-            }
-            ids.insert(*place, id);
-        }
-        ids
-    }
-}
-
-/// Returns the id in a name `object_ID`, as the writer gives objects without a name.
-fn id_in(name: &str) -> Option<i64> {
-    let id = name.strip_prefix("object_")?.parse().ok()?;
-    // Other spellings of the number are names.
-    (name == format!("object_{id}") && id >= 0).then_some(id)
 }

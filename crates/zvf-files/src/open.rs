@@ -11,10 +11,11 @@ use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
     ResultWriter, StoreDescription, edge_list, freesurfer, geff,
     gifti::{self, GiftiWriter},
-    glb::GlbWriter,
+    glb::{self, GlbWriter},
     graphml,
     las::{LasReader, LasWriter},
-    obj,
+    mesh_files, obj,
+    object_ids::NO_IDS,
     overlay::SurfaceValues,
     ply, precomputed,
     renamed::RenamedReader,
@@ -88,8 +89,8 @@ impl FormatHandlers {
                 create: None,
             },
             FileFormat::Glb => Self {
-                open: None,
                 create: Some(|path, _| Ok(Box::new(GlbWriter::new(path)))),
+                ..handlers!(glb::open)
             },
             FileFormat::GraphMl => handlers!(graphml::open),
             FileFormat::EdgeList => handlers!(edge_list::open),
@@ -148,18 +149,21 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         let is_table = zvf_tables::is_geoparquet(path);
         is_table.then_some(FileFormat::GeoParquet)
     });
-    let Some(format) = format.filter(|format| format.is_readable()) else {
+    let Some(format) = format else {
         return Err(unreadable().of(path));
     };
     check_distinct(path, &options.with)?;
     let Some(open) = FormatHandlers::of(format).open else {
         return Err(unreadable().of(path));
     };
-    let reader = open(path, options)?;
+    let reader = if format.is_mesh() {
+        mesh_files::open(path, options, open_mesh)?
+    } else {
+        open(path, options)?
+    };
     options.check(path, reader.description())?;
-    if options.ids.is_some() && format != FileFormat::Swc {
-        let why = "ids are given for .swc files; other formats have ids of their own, or none";
-        return Err(FileFault::Unsupported(why).of(path));
+    if options.ids.is_some() && !format.is_object() {
+        return Err(FileFault::Unsupported(NO_IDS).of(path));
     }
     if options.keep_order && !matches!(format, FileFormat::Las | FileFormat::Laz) {
         let why = "the order is kept for .las and .laz files; leave out the option for this format";
@@ -179,6 +183,18 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
     }
     let renamed = RenamedReader::new(reader, &options.renames, path)?;
     Ok(Box::new(renamed))
+}
+
+/// Opens a mesh by itself.
+fn open_mesh(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryReader>, FileError> {
+    let format = FileFormat::of_path(path).filter(|format| format.is_mesh());
+    match format.and_then(|format| FormatHandlers::of(format).open) {
+        Some(open) => open(path, options),
+        None => {
+            let why = "only meshes are read together with meshes: .obj, .ply, .stl and .glb files";
+            Err(FileFault::Unsupported(why).of(path))
+        }
+    }
 }
 
 /// Checks that no file is given twice: its values would be there under two names.
@@ -239,9 +255,9 @@ fn is_table(path: &Path) -> bool {
 
 /// Returns the fault of a file whose extension no reader has.
 fn unreadable() -> FileFault {
-    let names = extensions(|format| format.is_readable() && !format.is_interchange());
+    let names = extensions(|format| !format.is_interchange());
     FileFault::Extension(format!(
-        "{names}, also with .gz, a folder of .swc files, or a folder of precomputed data"
+        "{names}, also with .gz, a folder of .swc files or meshes, or a folder of precomputed data"
     ))
 }
 
@@ -288,7 +304,7 @@ mod tests {
     fn formats_of_a_field_have_a_function_for_each_direction() {
         for format in FileFormat::ALL {
             let handlers = FormatHandlers::of(format);
-            let is_opened = format.is_readable() && !format.is_interchange();
+            let is_opened = !format.is_interchange();
             assert_eq!(handlers.open.is_some(), is_opened, "{format}");
         }
     }

@@ -30,15 +30,15 @@ pub trait GeometryReader: GeometrySource {
 pub struct FileReadOptions {
     /// Kind of the geometry; `None` takes the kind that the file has.
     pub kind: Option<GeometryKind>,
-    /// Files that belong to the geometry: TSF files of a TCK file, further SWC files, the table of
-    /// the nodes of an edge list.
+    /// Files that belong to the geometry: TSF files of a TCK file, further SWC files and meshes, the
+    /// table of the nodes of an edge list.
     pub with: Vec<PathBuf>,
     /// Names of the attributes of nodes that are coordinates, for formats of graphs whose nodes have
     /// attributes only; empty for `x`, `y` and `z`.
     pub axes: Vec<String>,
     /// New names for attributes.
     pub renames: Vec<AttributeRename>,
-    /// Ids of the objects of SWC files; `None` takes those of the names.
+    /// Ids of the objects of files that are one object each; `None` takes those of the names.
     pub ids: Option<FileObjectIds>,
     /// Keep the order of the points of LAS and LAZ files, as the vertex attribute `source_row`. The
     /// writers of these formats restore it.
@@ -103,7 +103,7 @@ pub fn read_whole(
 }
 
 /// Appends a batch.
-fn append(
+pub(crate) fn append(
     whole: &mut GeometryBuilder,
     batch: GeometryBuilder,
     numbering: LinkNumbering,

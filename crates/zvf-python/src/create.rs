@@ -17,7 +17,7 @@ use zvf::{
     Scope, ShardingPolicy, StepLinks, VertexOwners, WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
-    AttributeRename, FileDescription, FileError, FileReadOptions, GeometryInput,
+    AttributeRename, FileDescription, FileError, FileObjectIds, FileReadOptions, GeometryInput,
     GeometryReadOptions, InputFile, InputFileError, MissingPolicy, TableStream, check_unit,
     display::{dropped_note, len_u64},
     settle_units, stated_kind,
@@ -109,6 +109,7 @@ pub(crate) fn create_from_file<'py>(
     let mut reading = FileReadOptions::default();
     reading.kind = geometry_kind(&mut given)?;
     reading.with = given.get("companions")?.unwrap_or_default();
+    reading.ids = file_ids(&mut given)?;
     reading.renames = renames(&mut given)?;
     reading.nan_for_missing = missing(&mut given)? == MissingPolicy::Nan;
     let kind = reading.kind;
@@ -368,6 +369,24 @@ pub(crate) fn builder(given: &Bound<'_, PyDict>, kind: GeometryKind) -> PyResult
         }
     }
     Ok(geometry)
+}
+
+/// Takes the ids of files that are an object each: `name`, `number` or a list.
+fn file_ids(given: &mut Keywords<'_>) -> PyResult<Option<FileObjectIds>> {
+    let Some(value) = given.take("ids") else {
+        return Ok(None);
+    };
+    if let Ok(word) = value.extract::<String>() {
+        return match word.as_str() {
+            "name" => Ok(Some(FileObjectIds::Names)),
+            "number" => Ok(Some(FileObjectIds::Numbers)),
+            _ => {
+                let why = format!("ids is {word:?}; use name, number or a list of ids");
+                Err(PyValueError::new_err(why))
+            }
+        };
+    }
+    Ok(Some(FileObjectIds::List(value.extract()?)))
 }
 
 /// Copies ids.

@@ -4,7 +4,7 @@ use std::{
     fmt,
     fs::{self, File},
     io::Read,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde_json::Value;
@@ -25,7 +25,6 @@ const SURFACES: [&str; 8] = [
 
 /// The facts of a format.
 #[derive(Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 struct FormatFacts {
     /// Endings of file names in any case; the first one names the format.
     extensions: &'static [&'static str],
@@ -39,7 +38,6 @@ struct FormatFacts {
     holds_crs: bool,
     takes_further_files: bool,
     is_built: bool,
-    is_read: bool,
 }
 
 /// The part of a query result that a format holds.
@@ -65,7 +63,6 @@ impl FormatFacts {
             holds_crs: false,
             takes_further_files: false,
             is_built: true,
-            is_read: true,
         }
     }
 
@@ -158,8 +155,8 @@ formats! {
         takes_further_files: true,
         ..FormatFacts::field(&["pial"])
     };
-    /// The binary form of glTF, which is written only.
-    Glb = FormatFacts { is_read: false, ..FormatFacts::field(&["glb"]) };
+    /// The binary form of glTF.
+    Glb = FormatFacts::picture(&["glb"]);
     /// Graphs as XML.
     GraphMl = FormatFacts::field(&["graphml"]);
     /// Edges as text, beside a table of nodes.
@@ -210,7 +207,17 @@ impl FileFormat {
         if is_geff(path) {
             return Some(Self::Geff);
         }
-        is_precomputed(path).then_some(Self::Precomputed)
+        if is_precomputed(path) {
+            return Some(Self::Precomputed);
+        }
+        let mut names: Vec<PathBuf> = fs::read_dir(path)
+            .ok()?
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        names.sort_unstable();
+        let mut formats = names.iter().filter_map(|path| Self::of_path(path));
+        formats.find(|format| format.is_mesh())
     }
 
     /// Returns the extension of file names, and for folders the name of the format.
@@ -224,11 +231,6 @@ impl FileFormat {
     /// Returns whether the format holds everything that a query returns.
     pub fn is_interchange(self) -> bool {
         self.facts().content == FormatContent::Everything
-    }
-
-    /// Returns whether files of the format are read.
-    pub fn is_readable(self) -> bool {
-        self.facts().is_read
     }
 
     /// Returns whether the format has a file for each table of a result: of vertices, links, objects and
@@ -245,7 +247,7 @@ impl FileFormat {
     /// Returns whether a file holds groups of objects and their attributes, or a note of what the
     /// format lacks of them.
     pub fn has_groups(self) -> bool {
-        self.is_readable() && self.facts().content != FormatContent::Picture
+        self.facts().content != FormatContent::Picture
     }
 
     /// Returns whether the format holds a header of the store.
@@ -263,7 +265,17 @@ impl FileFormat {
 
     /// Returns whether further files belong to a file of the format.
     pub fn takes_further_files(self) -> bool {
-        self.facts().takes_further_files
+        self.facts().takes_further_files || self.is_mesh()
+    }
+
+    /// Returns whether files of the format are meshes, which may be an object each.
+    pub fn is_mesh(self) -> bool {
+        matches!(self, Self::Obj | Self::Ply | Self::Stl | Self::Glb)
+    }
+
+    /// Returns whether several files of the format are read together, each as an object.
+    pub fn is_object(self) -> bool {
+        self == Self::Swc || self.is_mesh()
     }
 
     /// Returns whether this build has the format.

@@ -7,6 +7,6 @@
 mod decode;
 mod encode;
 
-pub use encode::VertexBatches;
 pub(crate) use decode::{DecodedText, TableBuilder, description};
+pub use encode::VertexBatches;
 pub(crate) use encode::{TableEncoder, fault, metadata};

@@ -12,15 +12,15 @@ use super::{name_of, named};
 /// The file to read, and how to read it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GeometryFileArgs {
-    /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
-    /// .laz, .gii, .pial, .graphml, .edgelist or .geoparquet, a folder of .swc files, a folder of a
-    /// geff graph, or a folder of precomputed skeletons, annotations or meshes of Neuroglancer.
+    /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .glb,
+    /// .las, .laz, .gii, .pial, .graphml, .edgelist or .geoparquet, a folder of .swc files or of meshes
+    /// (.obj, .ply, .stl, .glb), a folder of a geff graph, or a folder of precomputed skeletons, annotations or meshes of Neuroglancer.
     ///
     /// Tables hold vertices; links, objects and groups are read from NAME.links.csv,
     /// NAME.objects.csv and NAME.groups.csv beside NAME.csv.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     pub(crate) from: InputFile,
-    /// Additional .swc files, to which a shell expands a pattern: --from neurons/*.swc.
+    /// Additional .swc files or meshes, to which a shell expands a pattern: --from neurons/*.swc.
     #[arg(value_name = "FILE")]
     further: Vec<PathBuf>,
     #[command(flatten)]

@@ -271,8 +271,13 @@ pub(crate) fn object(text: &str) -> Result<i64, ValueError> {
     id.ok_or_else(|| ValueError::Object(text.trim().to_owned()))
 }
 
-/// Parses ids of objects separated by commas, or the name of a table.
+/// Parses ids of objects separated by commas, `name`, `number`, or the name of a table.
 pub(crate) fn object_ids(text: &str) -> Result<FileObjectIds, ValueError> {
+    match text {
+        "name" => return Ok(FileObjectIds::Names),
+        "number" => return Ok(FileObjectIds::Numbers),
+        _ => {}
+    }
     let is_list = text.split(',').all(|id| {
         id.trim()
             .trim_start_matches('-')

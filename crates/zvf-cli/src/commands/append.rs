@@ -27,8 +27,8 @@ pub(crate) struct AppendArgs {
     #[command(flatten)]
     work: EditTargetArgs,
     /// Another store of the same kind, or a file of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck,
-    /// .trx, .swc, .ply, .obj, .stl, .las, .laz, .gii, .pial, .graphml or .geoparquet, or a folder of
-    /// .swc files, of a geff graph or of precomputed data.
+    /// .trx, .swc, .ply, .obj, .stl, .glb, .las, .laz, .gii, .pial, .graphml or .geoparquet, or a
+    /// folder of .swc files, of meshes, of a geff graph or of precomputed data.
     #[arg(long, value_name = "FILE", value_parser = AdditionSource::parse)]
     from: AdditionSource,
     #[command(flatten)]

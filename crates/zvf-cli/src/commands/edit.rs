@@ -40,9 +40,9 @@ Examples:
 pub(crate) struct EditArgs {
     #[command(flatten)]
     work: EditTargetArgs,
-    /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las,
-    /// .laz, .gii, .pial, .graphml or .geoparquet, or a folder of .swc files, of a geff graph or of
-    /// precomputed data.
+    /// File of geometry: .npz, .csv, .parquet, .arrow, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .glb,
+    /// .las, .laz, .gii, .pial, .graphml or .geoparquet, or a folder of .swc files, of meshes, of a geff
+    /// graph or of precomputed data.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse,
         required_unless_present_any = ["attributes", "drop_attribute"])]
     from: Option<InputFile>,

@@ -32,8 +32,8 @@ pub(crate) struct AdditionArgs {
     unit: Option<String>,
     /// Ids of added objects: those of the file, or the next free ones.
     ///
-    /// By default `new` for files without ids, such as .trk, .tck, .trx, and .swc files whose names are
-    /// not all numbers, and `keep` for others.
+    /// By default `new` for files without ids, such as .trk, .tck, .trx, and .swc files and meshes whose
+    /// names are not different numbers, and `keep` for others.
     #[arg(long, value_name = "IDS", help_heading = "Selection",
         value_parser = named(IDS.map(|(ids, _)| ids), ids_name))]
     ids: Option<AddedIds>,

@@ -196,7 +196,10 @@ fn files_of_a_pattern_of_the_shell_are_read_together() {
     assert!(said.contains("b.zv"), "{said}");
     let (code, said) = folder.call(&["create", "b.zv", "--from", "tracts.trk", "tracts.trk"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("only .swc files are read together"), "{said}");
+    assert!(
+        said.contains("only .swc files and meshes are read together"),
+        "{said}"
+    );
     let (code, said) = folder.call(&[
         "create",
         "b.zv",

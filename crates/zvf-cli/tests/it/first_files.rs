@@ -68,6 +68,9 @@ fn errors_of_first_files_say_what_to_do() {
     let said = bench.refused(&["create", "@a.zv", "--from", "@a.ply"]);
     assert!(said.contains("the element vertex is without z"), "{said}");
     let said = bench.refused(&["create", "@a.zv", "--from", "@a.ply", "--with", "@a.ply"]);
+    assert!(said.contains("give each file once"), "{said}");
+    bench.file("a.csv", "x,y,z\n1,2,3\n");
+    let said = bench.refused(&["create", "@a.zv", "--from", "@a.csv", "--with", "@a.ply"]);
     assert!(said.contains("add the others with zvf append"), "{said}");
     let said = bench.refused(&["info", "@a.ply"]);
     assert!(

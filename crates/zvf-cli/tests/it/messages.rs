@@ -44,11 +44,11 @@ fn values_that_an_option_does_not_take_are_explained() {
     ] {
         check(&bench, &[&create[..], &[axes]].concat(), sentence);
     }
-    fs::create_dir(bench.path("meshes")).unwrap();
-    fs::copy(bench.path("square.ply"), bench.path("meshes/a.ply")).unwrap();
+    fs::create_dir(bench.path("clouds")).unwrap();
+    fs::write(bench.path("clouds/a.las"), "").unwrap();
     check(
         &bench,
-        &["create", "@b.zv", "--from", "@meshes"],
+        &["create", "@b.zv", "--from", "@clouds"],
         "add each further one with zvf append",
     );
 }

@@ -18,8 +18,12 @@ use super::{
 };
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions, GeometryReader,
-    description::MAX_HEADER_TEXT, input::ByteReader, object_ids::stem, reader::built,
-    text::NO_LINE_END, values::narrow,
+    description::MAX_HEADER_TEXT,
+    input::ByteReader,
+    object_ids::{numeric_names, stem},
+    reader::built,
+    text::NO_LINE_END,
+    values::narrow,
 };
 
 /// SWC files that are read in batches of whole files.
@@ -305,13 +309,6 @@ fn name_of(path: &Path) -> String {
     stem(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// Returns the ids of objects: the names, if they are different numbers; `None` otherwise.
-fn numeric_names(names: &[String]) -> Option<Vec<i64>> {
-    let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();
-    let numbers = numbers.filter(|ids| ids.iter().all(|id| *id >= 0));
-    numbers.filter(|ids| ids.iter().collect::<BTreeSet<_>>().len() == ids.len())
-}
-
 /// Samples of files as columns.
 struct SampleColumns {
     form: SwcForm,
@@ -417,23 +414,5 @@ impl GeometrySource for SwcReader {
 impl GeometryReader for SwcReader {
     fn description(&self) -> &FileDescription {
         &self.description
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_are_different_numbers_are_ids() {
-        let ids = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            numeric_names(&names)
-        };
-        let large = [720_575_940_625_000_000, 17];
-        assert_eq!(ids(&["720575940625000000", "17"]), Some(large.to_vec()));
-        assert_eq!(ids(&["17", "017"]), None);
-        assert_eq!(ids(&["17", "-1"]), None);
-        assert_eq!(ids(&["17", "abc"]), None);
     }
 }

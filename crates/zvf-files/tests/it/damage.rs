@@ -425,6 +425,86 @@ fn damaged_text_is_refused_or_read() {
     }
 }
 
+#[test]
+fn damaged_glb_is_refused_or_read() {
+    let glb = samples::glb();
+    prefixes("a.glb", &glb, false);
+    flips("a.glb", &glb, 27);
+}
+
+/// Scenes that would take more memory or time than their file, or that are not read.
+#[test]
+fn hostile_scenes_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.glb");
+    let data = [0; 36];
+    let error = |nodes: &str, meshes: &str, accessor: &str, view: &str| {
+        let scene = format!(
+            r#"{{"scenes":[{{"nodes":[0]}}],"nodes":[{nodes}],"meshes":[{meshes}],
+            "buffers":[{{"byteLength":36}}],"bufferViews":[{{"buffer":0,{view}}}],
+            "accessors":[{{"bufferView":0,"componentType":5126,"type":"VEC3",{accessor}}}]}}"#
+        );
+        fs::write(&path, samples::glb_of(scene.as_bytes(), &data)).unwrap();
+        read(&path).err().unwrap_or_default()
+    };
+    let node = r#"{"mesh":0}"#;
+    let mesh = r#"{"primitives":[{"attributes":{"POSITION":0}}]}"#;
+    let (three, whole) = (r#""count":3"#, r#""byteLength":36"#);
+    assert_eq!(error(node, mesh, three, whole), "");
+    for (nodes, meshes, accessor, view, expected) in [
+        (r#"{"children":[0]}"#, mesh, three, whole, "form a tree"),
+        (
+            r#"{"children":[1,2]},{"mesh":0},{"mesh":0}"#,
+            mesh,
+            three,
+            whole,
+            "several nodes",
+        ),
+        (r#"{"mesh":7}"#, mesh, three, whole, "no such mesh"),
+        (
+            node,
+            mesh,
+            r#""count":4294967295"#,
+            whole,
+            "an accessor needs",
+        ),
+        (node, mesh, r#""count":4"#, whole, "an accessor needs"),
+        (
+            node,
+            mesh,
+            three,
+            r#""byteLength":37"#,
+            "the view of an accessor needs",
+        ),
+        (
+            node,
+            mesh,
+            r#""count":36"#,
+            r#""byteLength":36,"byteStride":0"#,
+            "rows overlap",
+        ),
+        (node, mesh, r#""count":3,"sparse":{}"#, whole, "sparse"),
+        (node, mesh, r#""count":-3"#, whole, "whole number"),
+        (
+            r#"{"mesh":0,"scale":[1e308,1,1],"translation":["a"]}"#,
+            mesh,
+            three,
+            whole,
+            "translation",
+        ),
+    ] {
+        let found = error(nodes, meshes, accessor, view);
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+    // Primitives that share their data are bounded by its size.
+    let primitive = r#"{"attributes":{"POSITION":0}}"#;
+    let many = format!(r#"{{"primitives":[{}]}}"#, [primitive; 40].join(","));
+    assert!(error(node, &many, three, whole).contains("share their data"));
+    let scene = r#"{"extensionsUsed":["KHR_draco_mesh_compression"]}"#;
+    fs::write(&path, samples::glb_of(scene.as_bytes(), &data)).unwrap();
+    assert!(read(&path).unwrap_err().contains("Draco"));
+}
+
 /// Every prefix of a member of a graph in a folder is refused or read.
 #[test]
 fn damaged_geff_is_refused_or_read() {

@@ -20,6 +20,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("a.ply", samples::PLY.into()),
         ("a.obj", samples::OBJ.into()),
         ("a.stl", samples::STL.into()),
+        ("a.glb", samples::glb()),
         ("a.las", samples::las(random, 3)),
         ("a.laz", samples::laz()),
         ("a.gii", samples::GIFTI.into()),

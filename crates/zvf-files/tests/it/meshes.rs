@@ -1,13 +1,14 @@
-//! PLY, OBJ and STL files as geometry, and STL and GLB files of stores.
+//! PLY, OBJ, STL and GLB files as geometry, folders of them, and STL and GLB files of stores.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use zvf::{Column, ColumnValues, GeometryBuilder, GeometryKind, NumericColumn, Query};
-use zvf_files::{FileReadOptions, open, read_whole};
+use zvf_files::{FileObjectIds, FileReadOptions, open, read_whole};
 
 use crate::{
-    damage::{flips, prefixes, refused},
+    damage::{chain, flips, prefixes, refused},
     round_trip::{export, import},
+    samples,
 };
 
 /// Reads a file, and returns its kind, its geometry and its notes.
@@ -262,7 +263,7 @@ async fn stl_is_welded_and_comes_back() {
     // Facets and the corner that they start with survive, in any order.
     let facets = |bytes: &[u8]| {
         let facets = bytes[84..].chunks(50).map(|facet| facet[12..48].to_vec());
-        facets.collect::<std::collections::BTreeSet<_>>()
+        facets.collect::<BTreeSet<_>>()
     };
     assert_eq!(facets(&fs::read(at("b.stl")).unwrap()), facets(&stl()));
     let text = "solid one\nfacet normal 0 0 0\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid one\n";
@@ -298,4 +299,161 @@ async fn glb_has_chunks_of_the_declared_lengths() {
     assert_eq!(scene["accessors"][1]["type"], "VEC4");
     assert_eq!(scene["accessors"][2]["count"], 9);
     assert_eq!(word(20 + json.len()), scene["buffers"][0]["byteLength"]);
+}
+
+#[test]
+fn glb_is_read_with_its_nodes() {
+    let (kind, geometry, notes) = read("a.glb", &samples::glb());
+    assert_eq!(
+        (kind, notes),
+        (
+            GeometryKind::Mesh,
+            vec!["left out: colours, which some vertices lack or have of another type".to_owned(),]
+        )
+    );
+    // The first name is an id; the second mesh has another name, and is mirrored.
+    assert_eq!(
+        geometry.owners.ids(),
+        Some([17, 17, 17, 17, 2, 2, 2, 2].as_slice())
+    );
+    assert_eq!(geometry.objects, Some(vec![2, 17]));
+    let names = Column::text("name", [Some("strip".to_owned()), None]);
+    assert_eq!(geometry.object, [names]);
+    assert_eq!(
+        geometry.links.ends,
+        [0, 1, 2, 0, 2, 3, 4, 6, 5, 5, 6, 7].map(i64::from)
+    );
+    let positions = geometry.positions.view().unwrap();
+    let at = |row: usize| [0, 1, 2].map(|axis| positions.value(row, axis).unwrap().to_f64());
+    assert_eq!(
+        (at(2), at(5), at(7)),
+        ([1.0, 1.0, 0.5], [8.0, 0.0, 0.1], [8.0, 2.0, 4.1])
+    );
+}
+
+/// A mesh that is written as GLB has the same positions, faces and colours when it is read.
+#[tokio::test]
+async fn glb_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.ply"), samples::PLY).unwrap();
+    let options = FileReadOptions::default();
+    import(&at("a.ply"), &at("a.zv"), &options, false).await;
+    export(&at("a.zv"), &at("a.glb"), &Query::new()).await;
+    let (_, ply, _) = read("a.ply", samples::PLY.as_bytes());
+    let (kind, glb, _) = read("b.glb", &fs::read(at("a.glb")).unwrap());
+    assert_eq!(kind, GeometryKind::Mesh);
+    let [rgb, rgba] = [numbers(&ply, "rgb"), numbers(&glb, "rgba")];
+    assert_eq!(rgba.kind, rgb.kind);
+    // A store has its own order of vertices and faces.
+    let faces = |mesh: &GeometryBuilder, colours: &NumericColumn, width: usize| {
+        let size = mesh.positions.kind.size() * 3;
+        let corner = |end: &i64| {
+            let row = usize::try_from(*end).unwrap();
+            let position = mesh.positions.bytes[row * size..][..size].to_vec();
+            (position, colours.bytes[row * width..][..3].to_vec())
+        };
+        let faces = mesh.links.ends.chunks(3).map(|ends| {
+            let corners: BTreeSet<_> = ends.iter().map(corner).collect();
+            corners
+        });
+        faces.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(faces(&glb, &rgba, 4), faces(&ply, &rgb, 3));
+    assert_eq!(glb.links.ends.len(), ply.links.ends.len());
+}
+
+/// Files in a folder, and several files, become an object each; names that are numbers are ids.
+#[test]
+fn names_of_meshes_are_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let triangle = |x: f64| format!("v {x} 0 0\nv 1 0 0\nv 1 1 0.5\nf 1 2 3\n");
+    fs::write(at("0001.obj"), triangle(0.0)).unwrap();
+    // Coordinates that need 64 bits, and a colour that the other files lack.
+    fs::write(at("722817260.obj"), triangle(0.123_456_789_012_3)).unwrap();
+    fs::write(at("30.stl"), samples::STL).unwrap();
+    fs::write(at("4.ply"), samples::PLY).unwrap();
+    fs::write(at("notes.txt"), "no mesh").unwrap();
+    let read = |path: &std::path::Path, options: &FileReadOptions| {
+        let mut reader = open(path, options).map_err(|error| chain(&error))?;
+        let whole = read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
+        reader.rewind().unwrap();
+        let mut batches = 0;
+        while reader.next(1).unwrap().is_some() {
+            batches += 1;
+        }
+        let description = reader.description();
+        let is_named = !description.numbers_objects;
+        Ok::<_, String>((
+            whole.into_builder(),
+            is_named,
+            batches,
+            description.notes.clone(),
+        ))
+    };
+    let mut options = FileReadOptions::default();
+    let (whole, is_named, batches, notes) = read(folder.path(), &options).unwrap();
+    assert!(is_named && whole.object.is_empty());
+    assert_eq!((batches, whole.vertices()), (4, 14));
+    assert_eq!(whole.objects, Some(vec![1, 30, 4, 722_817_260]));
+    assert_eq!(whole.positions.kind.name(), "float64");
+    assert_eq!(whole.links.ends[..6], [0, 1, 2, 3, 4, 5]);
+    let owners = whole.owners.ids().unwrap();
+    assert_eq!(owners[..4], [1, 1, 1, 30]);
+    assert_eq!(
+        notes,
+        ["left out: attributes that some files lack: label, rgb"]
+    );
+
+    options.ids = Some(FileObjectIds::Numbers);
+    let (whole, ..) = read(folder.path(), &options).unwrap();
+    assert_eq!(whole.objects, Some(vec![0, 1, 2, 3]));
+    options.ids = Some(FileObjectIds::Names);
+    // Several files.
+    options.with = vec![at("4.ply")];
+    let (whole, ..) = read(&at("30.stl"), &options).unwrap();
+    assert_eq!(whole.objects, Some(vec![30, 4]));
+    options.with.clear();
+    // A single file, whose name is an id if it is a number.
+    let (whole, is_named, ..) = read(&at("722817260.obj"), &options).unwrap();
+    assert_eq!(
+        (whole.owners.ids(), is_named),
+        (Some([722_817_260; 3].as_slice()), true)
+    );
+    options.ids = None;
+    let (whole, is_named, ..) = read(&at("4.ply"), &options).unwrap();
+    assert_eq!(
+        (whole.owners.ids(), is_named),
+        (Some([4; 4].as_slice()), true)
+    );
+    assert_eq!(whole.vertex.len(), 1);
+
+    fs::write(at("left.obj"), samples::OBJ).unwrap();
+    let (whole, is_named, ..) = read(&at("left.obj"), &options).unwrap();
+    assert_eq!((whole.objects, is_named), (Some(vec![1, 2]), false));
+    let (whole, is_named, ..) = read(folder.path(), &options).unwrap();
+    assert_eq!(
+        (whole.objects, is_named),
+        (Some(vec![0, 1, 2, 3, 4]), false)
+    );
+    let names = ["0001", "30", "4", "722817260", "left"].map(|name| Some(name.to_owned()));
+    assert_eq!(whole.object, [Column::text("name", names)]);
+    options.ids = Some(FileObjectIds::Names);
+    let error = read(folder.path(), &options).unwrap_err();
+    assert!(
+        error.contains("the name of a file is left; names that are ids"),
+        "{error}"
+    );
+    fs::write(
+        at("quads.obj"),
+        "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n",
+    )
+    .unwrap();
+    options.ids = None;
+    let error = read(folder.path(), &options).unwrap_err();
+    assert!(
+        error.contains("quads.obj") && error.contains("triangulate"),
+        "{error}"
+    );
 }

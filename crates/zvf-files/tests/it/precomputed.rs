@@ -1167,7 +1167,6 @@ fn folders_are_recognized_by_their_documents() {
     assert_eq!(format(&source.path("props")), Some(FileFormat::Precomputed));
     assert_eq!(format(tempfile::tempdir().unwrap().path()), None);
     assert_eq!(FileFormat::of_path(Path::new("a.precomputed")), None);
-    assert!(FileFormat::Precomputed.is_readable());
 }
 
 /// Regression test: of several values with one key, an arbitrary one was kept, and values that share

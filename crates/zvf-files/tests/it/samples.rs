@@ -492,6 +492,56 @@ pub(crate) const STL: &str = "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 
     endloop\nendfacet\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 1 0\nvertex 0 1 0\nendloop\n\
     endfacet\nendsolid a\n";
 
+/// A binary scene: a node with a child, whose meshes are a coloured square with 16-bit indices and a
+/// strip of triangles with positions of 16 bits, which the child mirrors and moves.
+pub(crate) fn glb() -> Vec<u8> {
+    let mut data = Vec::new();
+    for number in [
+        0.0_f32, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.5, 0.0, 1.0, 0.0,
+    ] {
+        data.extend(number.to_le_bytes());
+    }
+    data.extend([255, 0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255, 9, 9, 9, 255]);
+    data.extend(
+        [0_u16, 1, 2, 0, 2, 3]
+            .into_iter()
+            .flat_map(u16::to_le_bytes),
+    );
+    // Rows of 8 bytes, of which positions are 6.
+    let rows: [[u16; 4]; 4] = [[0, 0, 0, 7], [2, 0, 0, 7], [0, 2, 0, 7], [2, 2, 4, 7]];
+    data.extend(rows.into_iter().flatten().flat_map(u16::to_le_bytes));
+    let mut scene = r#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],
+        "nodes":[{"name":"object_17","mesh":0,"children":[1]},
+        {"mesh":1,"scale":[-1,1,1],"translation":[10,0,0.1]}],
+        "meshes":[{"primitives":[{"attributes":{"POSITION":0,"COLOR_0":1},"indices":2}]},
+        {"name":"strip","primitives":[{"attributes":{"POSITION":3},"mode":5}]}],
+        "buffers":[{"byteLength":108}],
+        "bufferViews":[{"buffer":0,"byteLength":48},{"buffer":0,"byteOffset":48,"byteLength":16},
+        {"buffer":0,"byteOffset":64,"byteLength":12},
+        {"buffer":0,"byteOffset":76,"byteLength":32,"byteStride":8}],
+        "accessors":[{"bufferView":0,"componentType":5126,"count":4,"type":"VEC3"},
+        {"bufferView":1,"componentType":5121,"normalized":true,"count":4,"type":"VEC4"},
+        {"bufferView":2,"componentType":5123,"count":6,"type":"SCALAR"},
+        {"bufferView":3,"componentType":5123,"count":4,"type":"VEC3"}]}"#
+        .as_bytes()
+        .to_vec();
+    scene.resize(scene.len().next_multiple_of(4), b' ');
+    glb_of(&scene, &data)
+}
+
+/// A binary scene of these chunks.
+pub(crate) fn glb_of(scene: &[u8], data: &[u8]) -> Vec<u8> {
+    let word = |length: usize| u32::try_from(length).unwrap().to_le_bytes();
+    let mut bytes = b"glTF\x02\0\0\0".to_vec();
+    bytes.extend(word(28 + scene.len() + data.len()));
+    for (kind, chunk) in [(b"JSON", scene), (b"BIN\0", data)] {
+        bytes.extend(word(chunk.len()));
+        bytes.extend(kind);
+        bytes.extend(chunk);
+    }
+    bytes
+}
+
 /// A surface with values, as text and as base64.
 pub(crate) const GIFTI: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE GIFTI SYSTEM \"gifti.dtd\">\n\
     <GIFTI Version=\"1.0\" NumberOfDataArrays=\"3\"><MetaData><MD><Name>a</Name><Value>b &amp; c</Value></MD>\

@@ -27,7 +27,7 @@ impl InputFile {
         let path = files.next().ok_or(InputFileError::NoFile)?;
         let further: Vec<PathBuf> = files.collect();
         // A folder can be read that has no extension.
-        let named = FileFormat::of_input(&path).filter(|format| format.is_readable());
+        let named = FileFormat::of_input(&path);
         // Most writers name tables with geometry like other tables.
         #[cfg(feature = "geoparquet")]
         let named = match named {
@@ -53,7 +53,7 @@ impl InputFile {
         if !path.is_file() && !is_folder {
             return Err(InputFileError::NoFile);
         }
-        if !further.is_empty() && format != FileFormat::Swc {
+        if !further.is_empty() && !format.is_object() {
             return Err(InputFileError::Several(further.len().saturating_add(1)));
         }
         Ok(Self {
@@ -75,7 +75,7 @@ impl InputFile {
             self.further.push(more.path);
             self.further.extend(more.further);
         }
-        if !further.is_empty() && self.format != FileFormat::Swc {
+        if !further.is_empty() && !self.format.is_object() {
             return Err(InputFileError::Several(
                 self.further.len().saturating_add(1),
             ));
@@ -260,20 +260,20 @@ pub enum InputFileError {
     Further(PathBuf, Box<Self>),
     /// Several files that are not read together.
     #[error(
-        "these are {0} files, and only .swc files are read together; create a store from one file, and \
-         add each further one with zvf append"
+        "these are {0} files, and only .swc files and meshes are read together; create a store from one \
+         file, and add each further one with zvf append"
     )]
     Several(usize),
     /// A folder whose files are not read together.
     #[error(
-        "the folder holds neither .swc files nor a geff graph nor precomputed data; create a store from one file, \
-         and add each further one with zvf append"
+        "the folder holds neither .swc files nor meshes nor a geff graph nor precomputed data; create a \
+         store from one file, and add each further one with zvf append"
     )]
     Folder,
 }
 
 /// Lists what can be read.
 fn readable() -> String {
-    let names = extensions(FileFormat::is_readable);
+    let names = extensions(|_| true);
     format!("{names}, or name a folder of precomputed data")
 }

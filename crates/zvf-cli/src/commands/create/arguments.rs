@@ -61,9 +61,12 @@ pub struct CreateArgs {
     /// repeated.
     #[arg(long, value_name = "FILE")]
     pub(super) with: Vec<PathBuf>,
-    /// Ids of the objects of .swc files: one for each file, such as 17,42, or a table of names and
-    /// ids, such as ids.csv; by default the file names, if all of them are different numbers.
-    #[arg(long, value_name = "ID,…|FILE", value_parser = values::object_ids)]
+    /// Ids of the objects of .swc files and meshes, of which each file is an object: `name`, the file
+    /// names, `number`, which counts the files from 0, one for each file, such as 17,42, or a table of
+    /// names and ids, such as ids.csv.
+    ///
+    /// By default the file names, if all of them are different numbers.
+    #[arg(long, value_name = "name|number|ID,…|FILE", value_parser = values::object_ids)]
     ids: Option<FileObjectIds>,
     /// Store the order of the points of .las and .laz files as the attribute `source_row`, so that
     /// they can be written in this order again.
