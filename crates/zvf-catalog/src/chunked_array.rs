@@ -114,7 +114,7 @@ impl ChunkedArray {
             (Some(Node::Array(array)), Some(ChunkForm::Padded)) => {
                 let padded = Padded::parse(key, &array, arity)?;
                 let attributes = array.attributes.clone();
-                let array = fetch.array(key, Arc::new(array))?;
+                let array = padded.cells(fetch.array(key, Arc::new(array))?)?;
                 (attributes, ChunkStorage::Padded { array, padded })
             }
             (Some(Node::Array(mut array)), Some(_)) => {

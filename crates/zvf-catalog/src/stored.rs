@@ -111,8 +111,8 @@ impl Catalog<'_> {
         })
     }
 
-    /// Reads the payloads of these chunks, in this order, in one round trip. Each fails alone; an
-    /// element of a padded array that was never written is empty.
+    /// Reads the payloads of these chunks, in this order, in one round trip. Each fails alone;
+    /// links of a padded array that were never written are empty.
     pub fn stored_cells<'f>(
         &'f self,
         part: &'f StoredArray,

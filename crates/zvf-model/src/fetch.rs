@@ -20,6 +20,7 @@ mod cached;
 pub mod contract;
 mod maybe_send;
 mod options;
+mod padded;
 mod port;
 
 pub use array::{AnyArray, CellSource};

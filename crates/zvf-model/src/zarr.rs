@@ -30,6 +30,7 @@
 //! [`Sharding::inner_of`] returns the part of the file.
 
 use serde_json::Value;
+use zvf_format::numeric::ByteOrder;
 
 use crate::{
     generation::Generation,
@@ -421,6 +422,15 @@ impl Array {
     /// Returns the sharding of the array, if it is sharded.
     pub fn sharding(&self) -> Option<&Sharding> {
         self.codecs.sharding()
+    }
+
+    /// Returns the byte order of numbers after decompression.
+    pub fn byte_order(&self) -> ByteOrder {
+        let codecs = self
+            .sharding()
+            .map_or(&self.codecs, |sharding| &sharding.codecs);
+        let order = codecs.iter().find_map(Codec::byte_order);
+        order.unwrap_or(ByteOrder::Little)
     }
 
     /// Returns the shape of the smallest decodable unit: the inner chunk of a shard, otherwise the

@@ -149,7 +149,7 @@ fn take(
             context.checked(found.bytes.len());
             CellPayload::Bytes(found.bytes)
         }
-        // A padded array does not list its cells, so an absent one is legal.
+        // A padded array does not list its cells, so absent links are legal.
         Ok(None) if matches!(part.form, CellStorage::Padded { .. }) => CellPayload::Absent,
         Ok(None) => {
             let message = "the cell is listed, but the store has no such object";

@@ -162,7 +162,7 @@ impl ChunkedPart {
             }
             CellStorage::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
-                // The remaining axes count rows and columns, which one chunk spans.
+                // The remaining axes count rows and columns, which a cell spans.
                 cell.resize(array.metadata().rank(), 0);
                 (CellRef::Element(array.clone(), cell), None)
             }
@@ -201,16 +201,16 @@ pub(crate) fn open_array(context: &Context<'_>, key: &Key, array: &Array) -> Opt
 }
 
 fn padded(context: &Context<'_>, key: &Key, array: &Array, arity: usize) -> Option<CellStorage> {
-    match Padded::parse(key, array, arity) {
-        Ok(padded) => {
-            let array = open_array(context, key, array)?;
-            Some(CellStorage::Padded { array, padded })
-        }
-        Err(error) => {
-            context.report_at(&rules::PART_NOT_CHECKED, key, &error.path, &error.fault);
-            None
-        }
-    }
+    let opened = Padded::parse(key, array, arity).and_then(|padded| {
+        let cells = open_array(context, key, array)
+            .map(|array| padded.cells(array))
+            .transpose()?;
+        Ok(cells.map(|array| CellStorage::Padded { array, padded }))
+    });
+    opened.unwrap_or_else(|error| {
+        context.report_at(&rules::PART_NOT_CHECKED, key, &error.path, &error.fault);
+        None
+    })
 }
 
 fn elements(

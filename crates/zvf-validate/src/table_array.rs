@@ -11,7 +11,7 @@ use zvf_model::{
     error_chain::error_chain,
     fetch::{AnyArray, CellRef, CellRequest},
     key::Key,
-    zarr::{Array, Codec, DataType},
+    zarr::DataType,
 };
 
 use crate::{
@@ -78,8 +78,8 @@ impl TableArray {
         };
         let row = match &array.data_type {
             DataType::VariableBytes | DataType::VariableText => RowType::Item,
-            DataType::Number(kind) => RowType::Number(*kind, byte_order(array)),
-            DataType::FixedText { bytes } => RowType::Text(*bytes, byte_order(array)),
+            DataType::Number(kind) => RowType::Number(*kind, array.byte_order()),
+            DataType::FixedText { bytes } => RowType::Text(*bytes, array.byte_order()),
             _ => return refuse("unknown element type"),
         };
         let shape = array.shape.split_first();
@@ -317,14 +317,4 @@ fn wrong_rows<'a>(
     let (first, _) = wrong.next()?;
     let more = u64::try_from(wrong.count()).unwrap_or(u64::MAX);
     Some((first, more.saturating_add(1)))
-}
-
-/// Returns the byte order of numbers in decompressed cells.
-pub(crate) fn byte_order(array: &Array) -> ByteOrder {
-    let codecs = match array.sharding() {
-        Some(sharding) => &sharding.codecs,
-        None => &array.codecs,
-    };
-    let order = codecs.iter().find_map(Codec::byte_order);
-    order.unwrap_or(ByteOrder::Little)
 }

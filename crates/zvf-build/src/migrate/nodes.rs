@@ -1,7 +1,7 @@
 //! Attributes of the root and the levels.
 
 use zvf_model::{
-    layout::{GroupRole, LEVEL_PARTS},
+    layout::{GroupRole, LEVEL_PARTS, PartNames},
     level::{LevelId, LevelMetadataChange},
     metadata::Attributes,
     root::{MultiscaleDataset, RootChange, SHARED_FRAGMENTS},
@@ -104,7 +104,10 @@ impl MigrationTarget {
                 wrong.push("a list of arrays that names missing arrays");
             }
             // Listed names keep their order; unlisted ones follow.
-            names.retain(|name| !is_level_array(name) || is_present(name));
+            let documented = PartNames::DOCUMENTED;
+            let documented = [documented.vertex_attributes, documented.groups];
+            let is_part = |name: &str| is_level_array(name) || documented.contains(&name);
+            names.retain(|name| !is_part(name) || is_present(name));
             let mut present: Vec<String> = facts
                 .present
                 .iter()

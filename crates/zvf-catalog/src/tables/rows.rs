@@ -7,7 +7,7 @@ use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
     fetch::{AnyArray, CellRef, CellRequest, FetchError, Fetched},
     key::Key,
-    zarr::{Array, Codec, DataType},
+    zarr::DataType,
 };
 
 use super::MAX_CELLS;
@@ -116,7 +116,7 @@ impl RowArray {
             return Err(fault(Fault::Range));
         };
         let fill = metadata.fill_element().ok_or_else(|| fault(Fault::Fill))?;
-        let order = byte_order(metadata);
+        let order = metadata.byte_order();
         let rows = Self {
             array,
             element,
@@ -379,15 +379,4 @@ impl RowArray {
             bytes.extend(number.iter().rev());
         }
     }
-}
-
-/// Returns the byte order of numbers after decompression.
-fn byte_order(array: &Array) -> ByteOrder {
-    let codecs = array
-        .sharding()
-        .map_or(&array.codecs, |sharding| &sharding.codecs);
-    codecs
-        .iter()
-        .find_map(Codec::byte_order)
-        .unwrap_or(ByteOrder::Little)
 }

@@ -43,13 +43,17 @@ impl AnyArray {
         self.0.is_plain()
     }
 
+    pub(super) fn source(&self) -> &dyn CellSource {
+        &*self.0
+    }
+
     /// Returns the array in the type that an implementation of [`Fetch`](super::Fetch) opens.
     ///
     /// # Errors
     ///
     /// [`FetchProblem::Unavailable`] if another implementation opened the array.
     pub fn downcast<A: CellSource>(&self) -> Result<&A, FetchError> {
-        let array: &dyn Any = &*self.0;
+        let array: &dyn Any = self.source();
         array.downcast_ref().ok_or_else(|| FetchError {
             key: self.node().clone(),
             problem: FetchProblem::Unavailable,

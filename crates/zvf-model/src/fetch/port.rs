@@ -3,7 +3,10 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::{AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, Fetched, MaybeSync};
+use super::{
+    AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, Fetched, MaybeSync,
+    padded::{self, PaddedReads},
+};
 use crate::{
     key::Key,
     zarr::{Array, Node},
@@ -61,14 +64,20 @@ impl<'a> Port<'a> {
         self.fetch.nodes(keys).await
     }
 
-    /// See [`Fetch::cells`]. Cells of an array that another kind of port opened are unavailable.
+    /// See [`Fetch::cells`]. Cells of an array that another kind of port opened are unavailable. Cells of
+    /// [padded arrays](crate::array::Padded::cells) are joined here.
     pub async fn cells(self, wanted: &[CellRequest]) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.fetch.cells(wanted, self.options).await
+        let Some(padded) = PaddedReads::plan(wanted, self.budget()) else {
+            return self.fetch.cells(wanted, self.options).await;
+        };
+        let results = self.fetch.cells(&padded.requests, self.options).await;
+        padded.finish(results)
     }
 
     /// See [`Fetch::prepare`].
     pub async fn prepare(self, arrays: &[AnyArray], max_requests: usize) {
-        self.fetch.prepare(arrays, max_requests).await;
+        let opened: Vec<AnyArray> = arrays.iter().map(padded::opened).cloned().collect();
+        self.fetch.prepare(&opened, max_requests).await;
     }
 
     /// See [`Fetch::children`].

@@ -1,9 +1,10 @@
-//! Names that the description of chunk arrays uses for parts of a level.
+//! Names and forms that the description of chunk arrays gives to parts of a level.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use zvf::{
-    Column, CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions,
-    Predicate, Profile, Query, QueryResult, Store, ValidateOptions,
+    Bbox, CellCompression, Column, CreateOptions, Dataset, Design, ErrorKind, Geometry,
+    GeometryKind, NumericColumn, OpenOptions, Predicate, Profile, Query, QueryResult, Store,
+    ValidateOptions,
 };
 use zvf_build::WritePlan;
 use zvf_model::layout::PartNames;
@@ -28,12 +29,13 @@ fn written() -> Files {
     geometry.groups = groups.map(|(group, ids)| (group, ids.to_vec())).collect();
     let design = Design::new(GeometryKind::Points)
         .profile(Profile::Padded)
+        .compression(CellCompression::None)
         .chunk_shape([10.0, 10.0]);
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
         let plan = WritePlan::new(geometry.build().unwrap(), design).unwrap();
-        let options = CreateOptions::default().seal(false);
+        let options = CreateOptions::default().seal(false).node_copy(false);
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         validated::snapshot(&store).await
     })
@@ -73,13 +75,19 @@ fn documented(files: &Files) -> Files {
         "0/groupings/c/0/0".to_owned(),
         ids.flat_map(i64::to_le_bytes).collect(),
     ));
+    change(&mut files, "0", |level| {
+        let present = &mut level["attributes"]["zarr_vectors_level"]["arrays_present"];
+        *present = json!(["vertices", "attributes", "groupings"]);
+    });
     files
 }
 
 async fn results(dataset: &Dataset) -> Vec<QueryResult> {
     let filter = Predicate::parse("vertex.intensity > 11.5").unwrap();
+    let area = Bbox::new(&[12.0, 0.0], &[18.0, 9.0]).unwrap();
     let queries = [
         Query::new(),
+        Query::new().region(area),
         Query::new().groups([2]),
         Query::new().filter(filter),
     ];
@@ -112,8 +120,8 @@ fn parts_are_read_under_the_names_of_documents() {
         let dataset = Dataset::open(open(&other)).await.unwrap();
         assert_eq!(dataset.layout().names, PartNames::DOCUMENTED);
         let expected = results(&plain).await;
-        assert_eq!(expected[1].groups[0].members, GROUPS[2]);
-        assert_eq!(expected[2].positions.len(), 28);
+        assert_eq!(expected[2].groups[0].members, GROUPS[2]);
+        assert_eq!(expected[3].positions.len(), 28);
         for (found, expected) in results(&dataset).await.iter().zip(&expected) {
             assert!(is_same(found, expected), "{found:?}");
         }
@@ -123,6 +131,8 @@ fn parts_are_read_under_the_names_of_documents() {
             assert!(is_same(found, expected), "{found:?}");
         }
         let files = validated::snapshot(migrated.store()).await;
+        let report = zvf::validate(migrated.store(), &options).await.unwrap();
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
         let has = |folder: &str| files.iter().any(|(path, _)| path.starts_with(folder));
         assert!(has("0/vertex_attributes/") && has("0/groups"));
         assert!(!has("0/attributes/") && !has("0/groupings"));
@@ -145,4 +155,121 @@ fn members_of_groups_in_rows_are_objects() {
             .any(|line| line.contains("groupings group 0")),
         "{findings:?}"
     );
+}
+
+/// Arrays with a row for each vertex.
+const OF_VERTICES: [&str; 2] = ["0/vertices", "0/vertex_attributes/intensity"];
+
+/// Changes the node of an array.
+fn change(files: &mut Files, array: &str, change: impl Fn(&mut Value)) {
+    let path = format!("{array}/zarr.json");
+    let (_, bytes) = files.iter_mut().find(|(name, _)| *name == path).unwrap();
+    let mut node: Value = serde_json::from_slice(bytes).unwrap();
+    change(&mut node);
+    *bytes = node.to_string().into_bytes();
+}
+
+/// Returns the store with `rows` rows in a chunk of an array. Leaves out chunks of zeros, as
+/// zarr-python does by default.
+fn resized(files: &Files, rows: usize) -> Files {
+    let mut files = files.clone();
+    for (array, row) in OF_VERTICES.into_iter().zip([8, 4]) {
+        change(&mut files, array, |node| {
+            let chunk = &mut node["chunk_grid"]["configuration"]["chunk_shape"];
+            assert_eq!(chunk[2], 10);
+            chunk[2] = json!(rows);
+        });
+        let cells = format!("{array}/c/");
+        let (old, kept): (Files, Files) = files
+            .into_iter()
+            .partition(|(path, _)| path.starts_with(&cells));
+        files = kept;
+        for (path, mut bytes) in old {
+            let (chunk, columns) = path.split_at(cells.len() + "0/0/".len());
+            bytes.resize(bytes.len().next_multiple_of(rows * row), 0);
+            for (at, bytes) in bytes.chunks(rows * row).enumerate() {
+                if bytes.iter().any(|byte| *byte != 0) {
+                    let path = format!("{chunk}{at}{}", &columns[1..]);
+                    files.push((path, bytes.to_vec()));
+                }
+            }
+        }
+    }
+    files
+}
+
+/// A resized array keeps its chunks, so the rows of a chunk of the grid are in several.
+#[test]
+fn padded_arrays_are_read_across_their_chunks() {
+    let files = written();
+    let options = ValidateOptions::default();
+    block_on(async {
+        let open = async |files: &Files| {
+            let store = OpenOptions::default().from_memory(files.clone()).unwrap();
+            Dataset::open(store).await
+        };
+        let expected = results(&open(&files).await.unwrap()).await;
+        for rows in [1, 3, 5, 10, 16] {
+            let dataset = open(&resized(&files, rows)).await.unwrap();
+            let report = zvf::validate(dataset.store(), &options).await.unwrap();
+            assert!(report.findings.is_empty(), "{rows}: {:?}", report.findings);
+            let (moved, report) = migrated(&dataset, Profile::V09).await.unwrap();
+            assert_eq!(report.lost, [], "{rows}");
+            for dataset in [dataset, moved] {
+                for (found, expected) in results(&dataset).await.iter().zip(&expected) {
+                    assert!(is_same(found, expected), "{rows}: {found:?}");
+                }
+            }
+        }
+        // Other chunks are refused.
+        for chunk in [json!([2, 1, 10, 2]), json!([1, 1, 10, 1])] {
+            let mut other = files.clone();
+            change(&mut other, OF_VERTICES[0], |node| {
+                node["chunk_grid"]["configuration"]["chunk_shape"] = chunk.clone();
+            });
+            let dataset = open(&other).await.unwrap();
+            let error = dataset.query(&Query::new()).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged);
+            let message = error.to_string();
+            assert!(message.contains("0/vertices"), "{message}");
+            let report = zvf::validate(dataset.store(), &options).await.unwrap();
+            let mut codes = report.findings.iter().map(|finding| finding.rule.code);
+            assert!(codes.any(|code| code == "ZV-L2-046"));
+        }
+    });
+}
+
+/// Writers leave out chunks of fill values, whatever their vertices.
+#[test]
+fn absent_chunks_of_padded_arrays_hold_the_fill_value() {
+    let mut files = written();
+    files.retain(|(path, _)| !path.starts_with("0/vertex_attributes/intensity/c/"));
+    change(&mut files, OF_VERTICES[1], |node| {
+        node["fill_value"] = json!(7.5);
+    });
+    let options = ValidateOptions::default();
+    assert_eq!(validated::findings(&files, &options), Vec::<String>::new());
+    block_on(async {
+        let open = |files: &Files| {
+            Dataset::open(OpenOptions::default().from_memory(files.clone()).unwrap())
+        };
+        let dataset = open(&files).await.unwrap();
+        let (moved, _) = migrated(&dataset, Profile::V09).await.unwrap();
+        for dataset in [dataset, moved] {
+            let filter = Predicate::parse("vertex.intensity == 7.5").unwrap();
+            let found = dataset.query(&Query::new().filter(filter)).await.unwrap();
+            assert_eq!(found.positions.len(), 40);
+        }
+        // The memory for absent rows is bounded.
+        for array in OF_VERTICES {
+            change(&mut files, array, |node| {
+                node["shape"][2] = json!(1_u64 << 40);
+                node["chunk_grid"]["configuration"]["chunk_shape"][2] = json!(1_u64 << 40);
+            });
+        }
+        files.retain(|(path, _)| !path.starts_with("0/vertices/c/"));
+        let dataset = open(&files).await.unwrap();
+        let error = dataset.query(&Query::new()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OverBudget);
+    });
 }

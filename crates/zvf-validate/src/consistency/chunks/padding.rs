@@ -22,7 +22,7 @@ pub(super) fn check(context: &Context<'_>, cells: &ChunkedPart, chunk: &ChunkCoo
     if is_zero(fill) && rest.iter().all(|byte| *byte == 0) {
         return;
     }
-    let order = crate::table_array::byte_order(metadata);
+    let order = metadata.byte_order();
     let dtype = Dtype::new(padded.kind, order);
     let Ok(values) = NumericRows::parse(rest, dtype, NonZeroU32::MIN) else {
         return;
