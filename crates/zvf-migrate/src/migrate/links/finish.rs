@@ -1,5 +1,6 @@
 //! Nodes of links, written after all cells.
 
+use core::slice;
 use std::collections::BTreeMap;
 
 use zvf_build::{
@@ -17,6 +18,7 @@ use zvf_model::{
     key::Key,
     layout::{ArrayRole, GroupRole},
     metadata::Attributes,
+    zarr::Node,
 };
 
 use super::Links;
@@ -246,6 +248,12 @@ impl Migration<'_> {
         let fetch = self.source.cells();
         for folder in [GroupRole::Links, GroupRole::CrossChunkLinks] {
             let key = place(level.keys.group(folder))?;
+            // The metadata of a group have no meaning here, so they may be damaged.
+            let node = zvf_model::fetch::Fetch::nodes(fetch, slice::from_ref(&key)).await;
+            if let Ok([Some(Node::Array(_))]) = node.as_deref() {
+                // Pairs of numbered vertices: the children are the chunks of the array.
+                continue;
+            }
             let names = zvf_model::fetch::Fetch::children(fetch, &key).await;
             for name in names.map_err(zvf_catalog::CatalogError::from)? {
                 if Delta::parse(&name).is_err() {

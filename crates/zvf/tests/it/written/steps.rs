@@ -173,6 +173,8 @@ fn steps_of_padded_paths_are_pairs_of_numbered_vertices() {
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     let dataset = block_on(Dataset::open(store)).unwrap();
     let between = ["0.0:1 1.0:0", "1.0:1 2.0:0", "2.0:1 3.0:0"];
+    let (_, report) = block_on(migrated(&dataset, Profile::V09)).unwrap();
+    assert_eq!(report.lost, []);
     assert_eq!(stored(dataset), between);
     let options = ValidateOptions::default();
     assert_eq!(findings(&files, &options), Vec::<String>::new());
@@ -190,7 +192,8 @@ fn steps_of_padded_paths_are_pairs_of_numbered_vertices() {
         let dataset = block_on(Dataset::open(store)).unwrap();
         let read = links(&FromStore::new(dataset), 0, 0);
         assert_eq!(read.is_err(), number == 8, "{read:?}");
-    } // Shapes that are not those of pairs.
+    }
+    // Shapes that are not those of pairs.
     for shape in [json!([3, 3]), json!([6]), json!([1_u64 << 60, 2])] {
         let mut files = files.clone();
         let (_, bytes) = files
