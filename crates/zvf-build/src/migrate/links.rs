@@ -257,9 +257,9 @@ impl LinkTarget {
         Ok(Some((placed.finish(), beside.collect())))
     }
 
-    /// Encodes links of two ends from one chunk to another, given as pairs of rows. The order of
-    /// the ends is kept, so the links must be directed and not duplicated. Returns the array, the
-    /// coordinates and the payload of the cell; `None` if an offset overflows.
+    /// Encodes links of two ends from one chunk to another, given as pairs of rows, which must not be
+    /// duplicated. Before 0.9, ends of links that are not directed are sorted by chunk. Returns the
+    /// array, the coordinates and the payload of the cell; `None` if an offset overflows.
     ///
     /// # Errors
     ///
@@ -269,13 +269,24 @@ impl LinkTarget {
         chunks: [&[i64]; 2],
         pairs: &[(u64, u64)],
     ) -> Result<Option<(CellPlace, Vec<u8>)>, BuildError> {
-        let Some((place, mut cell)) = self.cell(&chunks, &[0, 1]) else {
+        let order = if self.current || self.directed {
+            Permutation::identity(self.width)
+        } else {
+            Permutation::sorting(&chunks).map_err(|_| self.no_ends(2))?
+        };
+        let ends: Vec<u32> = order.slots().iter().map(|slot| (*slot).into()).collect();
+        let Some((place, mut cell)) = self.cell(&chunks, &ends) else {
             return Ok(None);
         };
-        let order = Permutation::identity(self.width);
+        let is_turned = !order.is_identity();
         cell.rows.reserve(pairs.len());
         for (from, to) in pairs {
-            let pushed = cell.rows.push(order, &[*from, *to]);
+            let stored = if is_turned {
+                [*to, *from]
+            } else {
+                [*from, *to]
+            };
+            let pushed = cell.rows.push(order, &stored);
             pushed.map_err(|_| self.no_ends(2))?;
         }
         Ok(Some((place, cell.payload())))

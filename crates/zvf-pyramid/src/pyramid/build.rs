@@ -502,11 +502,12 @@ fn link_form(
 ) -> Result<LinkTarget, Failure> {
     let scales = link_scales(root, from, to)?;
     let (level, delta) = (from.level, Delta::new(delta));
-    let directed = LinkRecordPolicy {
-        directed: true,
+    let policy = LinkRecordPolicy {
+        // 0.8.0 has no such policy: the codes of sorted records tell the order of the ends.
+        directed: form.is_current(),
         ..LinkRecordPolicy::default()
     };
-    Ok(form.links(level, delta, LinkWidth::EDGE, directed, scales))
+    Ok(form.links(level, delta, LinkWidth::EDGE, policy, scales))
 }
 
 fn link_scales(

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     block_on,
-    validated::own::is_sound,
+    validated::{own::is_sound, snapshot},
     written::random::{self, Case},
 };
 
@@ -171,6 +171,7 @@ impl Wanted {
             .await
             .unwrap_or_else(|error| panic!("{error:?}: {about}"));
         is_sound(&self.store, about).await;
+        sorted_cells(&self.store, about).await;
         let dataset = Dataset::open(self.store.clone()).await.unwrap();
         let mut levels = Vec::new();
         for number in 0..=made.levels.len() as u32 {
@@ -342,6 +343,31 @@ async fn tables(dataset: &Dataset, levels: &[Level], about: &str) {
                 members.map(|members| members.iter().collect::<Vec<i64>>())
             };
             assert_eq!(members(&expected), members(&found), "{about}");
+        }
+    }
+}
+
+/// Checks that links to other levels of 0.8 have no policy, and that their cells are named by sorted
+/// chunks.
+async fn sorted_cells(store: &Store, about: &str) {
+    for (path, bytes) in snapshot(store).await {
+        let Some((_, rest)) = path.split_once("/cross_chunk_links/") else {
+            continue;
+        };
+        let names: Vec<&str> = rest.split('/').collect();
+        match names.as_slice() {
+            [delta, "zarr.json"] if *delta != "0" => {
+                let node = String::from_utf8(bytes).unwrap();
+                assert!(!node.contains("directed"), "{path}, {about}");
+            }
+            [delta, cell, "zarr.json"] if *delta != "0" => {
+                let coords: Vec<i64> = cell.split('.').map(|at| at.parse().unwrap()).collect();
+                assert!(
+                    coords.chunks(coords.len() / 2).is_sorted(),
+                    "{path}, {about}"
+                );
+            }
+            _ => {}
         }
     }
 }
