@@ -127,6 +127,10 @@ impl DenseArray for ArrayView<'_> {
         self.array.budget()
     }
 
+    fn scratch(&self) -> u64 {
+        self.array.scratch()
+    }
+
     fn read_plan(&self, selection: &Hyperslab) -> Result<ReadCost, DenseError> {
         self.array.read_plan(&self.inner(selection)?)
     }

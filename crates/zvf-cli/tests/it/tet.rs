@@ -206,19 +206,17 @@ fn budgets_limit_conversions() {
     }
     let from = format!("a={}", bench.path("f32_3d_edges_zstd.tet").display());
     let limit = ["--memory-budget-bytes", "16"];
-    // Values that are not compressed are read from the mapped file, without memory.
-    let create = ["tet", "create", "@small.tet", "--from", from.as_str()];
-    let words = [&create[..], &["--compression", "zstd"]].concat();
-    bench.says(&[&words[..], &limit].concat());
-    bench.refused(&["tet", "convert", "@small.tet", "@a.npy"]);
-    bench.says(&[
-        "tet",
-        "convert",
-        "@small.tet",
-        "@a.npy",
-        "--memory",
-        "100000",
-    ]);
+    for (compression, file, target) in [
+        ("zstd", "@small.tet", "@a.npy"),
+        ("none", "@raw.tet", "@b.npy"),
+    ] {
+        let create = ["tet", "create", file, "--from", from.as_str()];
+        let words = [&create[..], &["--compression", compression], &limit].concat();
+        bench.says(&words);
+        let convert = ["tet", "convert", file, target];
+        bench.refused(&convert);
+        bench.says(&[&convert[..], &["--memory", "100000"]].concat());
+    }
 }
 
 #[test]
