@@ -156,8 +156,8 @@ fn size_of_rows(batch: &RecordBatch) -> usize {
     sizes.fold(0, usize::saturating_add)
 }
 
-/// Returns a column as a file holds it: missing floats as NaN, and text without a dictionary, of which
-/// a file has one for all batches.
+/// Returns a column as a file holds it: missing floats as NaN, and text without a dictionary, because
+/// a file has one dictionary for all batches.
 fn spooled(mut column: Column) -> PyResult<ArrayRef> {
     match &mut column.values {
         ColumnValues::Dictionary { codes, words } => {

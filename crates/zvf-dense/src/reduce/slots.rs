@@ -10,7 +10,7 @@ use crate::{DenseArray, DenseError, hyperslab::AxisRange};
 pub(crate) enum AxisSlots {
     /// The axis is reduced.
     Reduced,
-    /// Each of so many positions has a result of its own.
+    /// Each position has its own result; the number of positions.
     Kept(u64),
     /// Each position has the result of its group.
     Groups { of: Vec<u64>, count: u64 },
@@ -86,7 +86,7 @@ pub(crate) struct SlotResults {
 ///
 /// # Errors
 ///
-/// As [`reduce`](super::reduce).
+/// Returns the errors of [`reduce`](super::reduce).
 pub(crate) fn reduce_slots(
     array: &dyn DenseArray,
     reduction: Reduction,

@@ -28,7 +28,7 @@ pub enum TetQueryError {
     Value {
         /// The path of the field.
         field: String,
-        /// What is wrong, or what the field must be.
+        /// Fault of the field, or the form that it must have.
         fault: &'static str,
     },
     /// A word that is none of a field's words.

@@ -118,7 +118,7 @@ fn chunks(file: &mut ByteReader) -> Result<(Value, Vec<u8>), FileError> {
 #[derive(Debug)]
 struct StoredColours {
     values: NumericColumn,
-    /// Number of vertices, of which others have no colours or other ones.
+    /// Number of vertices that have them; others have no colours, or colours of another type.
     rows: usize,
 }
 

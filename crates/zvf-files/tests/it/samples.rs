@@ -507,7 +507,7 @@ pub(crate) fn glb() -> Vec<u8> {
             .into_iter()
             .flat_map(u16::to_le_bytes),
     );
-    // Rows of 8 bytes, of which positions are 6.
+    // Rows of 8 bytes: 6 of a position, and 2 of padding.
     let rows: [[u16; 4]; 4] = [[0, 0, 0, 7], [2, 0, 0, 7], [0, 2, 0, 7], [2, 2, 4, 7]];
     data.extend(rows.into_iter().flatten().flat_map(u16::to_le_bytes));
     let mut scene = r#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],

@@ -1,4 +1,4 @@
-//! What the page tells the server that it shows.
+//! Reports of the page about the selection and the object that it shows.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -28,7 +28,7 @@ pub(super) enum ByteSpan {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Request {
     pub(super) is_head: bool,
-    /// Whether the page tells what it shows.
+    /// True for a report of the page about its selection.
     pub(super) is_report: bool,
     /// Decoded segments of the path, without the token.
     pub(super) path: Vec<String>,

@@ -14,7 +14,7 @@ use zvf_model::{
 use super::entry::BLOCK;
 use crate::io::{ByteRange, FetchedRange};
 
-/// Blocks of objects, each of which equals the one in the inventory.
+/// Holds blocks of objects whose checksums equal those in the inventory.
 #[derive(Debug)]
 pub(crate) struct BlockCache(PayloadCache<BlockKey>);
 

@@ -157,7 +157,7 @@ impl Neighbourhood {
     /// Returns whether a collapse preserves the pieces, tunnels and cavities of faces that may form no
     /// surface, except for loops of three edges shorter than `max_loop`, which become an edge or a
     /// double face. It does if the vertices and edges opposite to both ends are those opposite to the
-    /// edge (the link condition for complexes of any form), of which no edge is. Pieces stay
+    /// edge (the link condition for complexes of any form), which has no edge opposite to it. Pieces stay
     /// connected in any case.
     fn keeps_connectivity(&self, mesh: &Mesh, edge: &Collapse, max_loop: f64) -> bool {
         let is_short = |[a, b]: [u32; 2]| {
