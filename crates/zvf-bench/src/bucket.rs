@@ -76,10 +76,10 @@ impl Bound {
     }
 }
 
-/// Prints the costs of all queries of a kind in each form as JSON.
-pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
+/// Prints the costs of all queries of a kind in each of `wanted` as JSON.
+pub(crate) fn print(data: &Data, wanted: &[StoreForm], folder: &Path) -> Result<()> {
     let mut forms = Vec::new();
-    for form in StoreForm::IN_BUCKETS {
+    for &form in wanted {
         let costs = measure(data, form, folder)?;
         let bounds = bounds(&costs, data.kind, form).into_iter().map(|bound| {
             json!({

@@ -4,7 +4,7 @@
 //! zvf-bench table KIND VERTICES [FORM] [STEP]…   a table of medians, and JSON with --json
 //! zvf-bench serve KIND VERTICES FORM FOLDER      reads a step and writes a result per line
 //! zvf-bench data KIND VERTICES FOLDER            the same data as .npy, for others
-//! zvf-bench bucket KIND VERTICES                 requests, bytes and time of a bucket far away, in JSON
+//! zvf-bench bucket KIND VERTICES [FORM]…         requests, bytes and time of a bucket far away, in JSON
 //! ```
 #![expect(
     clippy::cast_possible_truncation,
@@ -31,7 +31,7 @@ mod table;
 mod worker;
 
 use data::Data;
-use worker::Worker;
+use worker::{StoreForm, Worker};
 
 pub use kernels::{Kernel, kernels};
 
@@ -39,7 +39,7 @@ const USAGE: &str = "\
 zvf-bench table KIND VERTICES [FORM] [STEP]… [--json] [--keep FOLDER]
 zvf-bench serve KIND VERTICES FORM FOLDER
 zvf-bench data KIND VERTICES FOLDER
-zvf-bench bucket KIND VERTICES
+zvf-bench bucket KIND VERTICES [FORM]…
 
 KIND is points, streamlines, skeletons, mesh or graph; FORM is plain, bare (no checksums and no inventory), zstd (level 1), sharded or auto.
 A step is write, open, whole, stream, floor, filter, one, hundred, box-0.1, box-1, box-10, validate or pyramid.";
@@ -62,9 +62,17 @@ pub fn run(words: &[String]) -> Result<()> {
         ["data", kind, vertices, folder] => {
             Data::new(kind.parse()?, vertices.parse()?).export(Path::new(folder))
         }
-        ["bucket", kind, vertices] => {
+        ["bucket", kind, vertices, forms @ ..] => {
             let folder = tempfile::tempdir()?;
-            bucket::print(&Data::new(kind.parse()?, vertices.parse()?), folder.path())
+            let forms = match forms {
+                [] => StoreForm::IN_BUCKETS.to_vec(),
+                forms => forms
+                    .iter()
+                    .map(|form| form.parse())
+                    .collect::<Result<_>>()?,
+            };
+            let data = Data::new(kind.parse()?, vertices.parse()?);
+            bucket::print(&data, &forms, folder.path())
         }
         _ => bail!("{USAGE}"),
     }
@@ -73,7 +81,7 @@ pub fn run(words: &[String]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{data::Workload, worker::StoreForm};
+    use crate::data::Workload;
 
     #[test]
     fn data_is_deterministic_and_boxes_are_not_empty() {
