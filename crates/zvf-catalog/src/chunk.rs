@@ -342,11 +342,15 @@ impl Catalog<'_> {
         let chunk = &request.chunk;
         // Cells that cannot be read in parts do not wait for the fragment index.
         let mut row_request = |array: &ChunkedArray| {
-            if request.rows == RequestedRows::All || !array.is_plain() {
+            if request.rows == RequestedRows::All || !array.has_parts() {
                 let slot = round.push(array, chunk, None);
                 return slot.map_or(RowRequest::Absent, RowRequest::Whole);
             }
             if array.has(chunk) {
+                if index.is_some() && array.is_in_blocks() {
+                    // Locates the rows beside the fragment index, instead of after it.
+                    round.push(array, chunk, Some(0..0));
+                }
                 RowRequest::Deferred
             } else {
                 RowRequest::Absent

@@ -282,6 +282,22 @@ impl ChunkedArray {
         }
     }
 
+    /// Returns whether byte ranges of compressed cells can be read alone, once a request for an empty
+    /// range has located them.
+    pub(crate) fn is_in_blocks(&self) -> bool {
+        match &self.form {
+            ChunkStorage::Cells { array, .. } | ChunkStorage::Padded { array, .. } => {
+                !self.is_draco() && array.is_in_blocks()
+            }
+            ChunkStorage::Children(_) | ChunkStorage::NodeOnly(_) => false,
+        }
+    }
+
+    /// Returns whether byte ranges of cells can be read without the rest of the cells.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.is_plain() || self.is_in_blocks()
+    }
+
     /// Returns whether cells are Draco streams.
     pub(crate) fn is_draco(&self) -> bool {
         let encoding = self.attributes.get("encoding");

@@ -107,7 +107,7 @@ impl Schema {
     /// in whole cells beside it.
     pub fn has_rows_in_part(&self) -> bool {
         let mut attributes = self.vertex.iter();
-        self.vertices.is_plain() || attributes.any(|attribute| attribute.array.is_plain())
+        self.vertices.has_parts() || attributes.any(|attribute| attribute.array.has_parts())
     }
 
     /// Returns the size of a position in bytes.

@@ -11,7 +11,8 @@ use zvf_format::numeric::ByteOrder;
 use zvf_model::zarr::Codecs;
 
 use crate::{
-    CodecsError, DecodeError, EncodeError, compression::ByteCodec, error::unsupported_field,
+    BlocksPrefix, CodecsError, DecodeError, EncodeError, compression::ByteCodec,
+    error::unsupported_field,
 };
 
 /// The codec chain of an unsharded chunk: the form of its bytes, and the compressions and checksums
@@ -125,6 +126,35 @@ impl ChunkCodecs {
             [ByteCodec::Crc32c] => Some(4),
             _ => None,
         }
+    }
+
+    /// Returns the size of the checksum that follows the blocks of a chunk, 0 if there is none; `None` if
+    /// chunks do not consist of blocks.
+    pub fn block_trailer(&self) -> Option<u64> {
+        #[cfg(feature = "blosc")]
+        if let [ByteCodec::Blosc(_), rest @ ..] = &self.compressions[..] {
+            return match rest {
+                [] => Some(0),
+                [ByteCodec::Crc32c] => Some(4),
+                _ => None,
+            };
+        }
+        None
+    }
+
+    /// Reads the blocks of a chunk of `stored` bytes, without its checksum, from the first of these bytes.
+    /// Allocates no more than twice the bytes of `prefix`.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] if the first bytes are damaged or belong to a chunk of another size.
+    pub fn blocks(&self, prefix: &[u8], stored: u64) -> Result<BlocksPrefix, DecodeError> {
+        #[cfg(feature = "blosc")]
+        if self.block_trailer().is_some() {
+            return crate::compression::blocks(prefix, stored);
+        }
+        let _ = (prefix, stored);
+        Ok(BlocksPrefix::Whole)
     }
 
     /// Estimates the cost of decoding `bytes` bytes, in bytes of decompression. Checksums are about

@@ -17,10 +17,15 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use zvf_model::zarr::Codec;
 
-use crate::error::{CodecsError, DecodeError, EncodeError, unsupported_field};
+use crate::{
+    blocks::{ChunkBlocks, StoredBlocks},
+    error::{CodecsError, DecodeError, EncodeError, unsupported_field},
+};
 
 #[cfg(feature = "blosc")]
 use blosc::Blosc;
+#[cfg(feature = "blosc")]
+pub(crate) use blosc::blocks;
 #[cfg(feature = "gzip")]
 use gzip::Gzip;
 #[cfg(any(feature = "blosc", feature = "gzip", feature = "zstd"))]
@@ -125,6 +130,28 @@ impl ByteCodec {
             #[cfg(feature = "blosc")]
             Self::Blosc(settings) => for_encoding("blosc", settings)?.encode(&bytes),
             Self::Crc32c => Ok(crc32c::encode(bytes.into_owned())),
+        }
+    }
+}
+
+impl ChunkBlocks {
+    /// Decodes a block from its [`stored`](Self::stored) bytes into `out`, which must have its
+    /// [`decoded`](Self::decoded) length. Shuffled blocks take a buffer of the same size besides.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Damaged`].
+    pub fn decode(&self, block: u64, stored: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
+        if self.stored == StoredBlocks::Raw && stored.len() == out.len() {
+            out.copy_from_slice(stored);
+            return Ok(());
+        }
+        #[cfg(feature = "blosc")]
+        return blosc::decode_block(self, block, stored, out);
+        #[cfg(not(feature = "blosc"))]
+        {
+            let _ = block;
+            Err(crate::error::damaged("blosc", "is not built in".into()))
         }
     }
 }

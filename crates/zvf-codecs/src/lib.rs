@@ -27,6 +27,12 @@
 //!
 //! Every decoder takes a limit and never allocates more, whatever size a chunk declares.
 
+#[deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing
+)]
+mod blocks;
 #[cfg(feature = "blosc")]
 pub mod blosc;
 #[deny(
@@ -51,6 +57,7 @@ mod shard;
 #[cfg(all(feature = "ruzstd", any(test, not(feature = "zstd"))))]
 mod zstd_in_rust;
 
+pub use blocks::{BlocksPrefix, ChunkBlocks};
 pub use chain::{ChunkCodecs, DecodedForm, DecodedSize};
 pub use error::{CodecsError, DecodeError, EncodeError};
 pub use shard::{ShardEntryError, ShardIndex, ShardLayout};

@@ -8,6 +8,7 @@
 //! | locate | [`LocatedCell`] | the object of the cell and, in a shard, its number |
 //! | look up | [`PayloadCache`] | payloads that need no read |
 //! | look up | [`ShardIndexes`] | ranges of cells in shards: one round trip for unknown indexes |
+//! | look up | [`BlockIndexes`] | blocks of compressed cells: one round trip for unknown cells |
 //! | plan | [`CellJob`] | the [`Read`]s of each cell |
 //! | fetch | [`Store`] | one round trip |
 //! | decode | [`CellJob::finish`] | codecs, frames and the requested parts, on all cores if heavy |
@@ -19,6 +20,7 @@ use core::ops::Range;
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
+use futures_util::future::try_join;
 use zvf_model::{
     fetch::{AnyArray, CellRef, CellRequest, Fetched},
     key::Key,
@@ -41,7 +43,7 @@ mod port;
 mod shard_indexes;
 
 use child::Child;
-use element::{CacheKey, Element, ReadResult};
+use element::{BlockIndexes, CacheKey, Element, ReadResult};
 use job::{CellJob, JobOutcome, JobResult};
 use shard_indexes::ShardIndexes;
 
@@ -70,6 +72,7 @@ pub struct CellRead<'a> {
 pub struct CellReader {
     store: Store,
     shard_indexes: Arc<ShardIndexes>,
+    block_indexes: Arc<BlockIndexes>,
     cache: Option<Arc<PayloadCache<CacheKey>>>,
 }
 
@@ -114,6 +117,7 @@ impl CellReader {
         Self {
             store,
             shard_indexes: Arc::default(),
+            block_indexes: Arc::default(),
             cache: None,
         }
     }
@@ -216,42 +220,30 @@ impl CellReader {
     /// Takes one more round trip when the chunk of a child has an unusual name.
     async fn read_each(&self, requests: &[CellRequest], cache_mode: CacheMode) -> Vec<CellResult> {
         let (cells, positions) = group(requests);
-        let cached = self.cached_payloads(&cells);
-        let missing = cells.iter().zip(&cached);
-        let shards = missing.filter_map(|((cell, _), cached)| match cell {
-            Ok(LocatedCell::Element(element)) if cached.is_none() => element.shard(),
-            _ => None,
-        });
-        let indexes = self.shard_indexes.get(shards, &self.store).await;
-        let jobs = cells
-            .into_iter()
-            .zip(cached)
-            .map(|((cell, parts), cached)| match (cell, cached) {
-                (Ok(LocatedCell::Element(element)), Some(payload)) => {
-                    CellJob::cached(element, parts, payload)
-                }
-                (cell, _) => CellJob::plan(cell, parts, &indexes, &self.store),
-            });
         let budget = Arc::new(ByteBudget::new(self.store.budget()));
-        let cache = self
-            .cache
-            .as_deref()
-            .filter(|_| cache_mode == CacheMode::Fill);
-        let finished = self.run(jobs.collect(), &budget, cache.is_some()).await;
-        let results = match finished {
-            Ok(finished) => {
-                let (outcomes, payloads): (Vec<_>, Vec<_>) = finished
-                    .into_iter()
-                    .map(|job| (job.outcome, job.cacheable))
-                    .unzip();
-                if let Some(cache) = cache {
-                    cache.insert(payloads.into_iter().flatten());
-                }
-                self.read_renamed_chunks(outcomes, budget).await
-            }
-            Err(source) => Err(source),
+        let is_unlocated: Vec<bool> = cells.iter().map(|cell| self.is_unlocated(cell)).collect();
+        let results = if is_unlocated.contains(&true) {
+            // Cells whose blocks are unknown take another round trip, for which others do not wait.
+            let mut places = is_unlocated.iter();
+            let (unlocated, others) = cells
+                .into_iter()
+                .partition(|_| places.next() == Some(&true));
+            let both = try_join(
+                self.read_cells(others, &budget, cache_mode),
+                self.read_cells(unlocated, &budget, cache_mode),
+            );
+            both.await.map(|(early, late)| {
+                let mut groups = [early.into_iter(), late.into_iter()];
+                let next = |is_unlocated: bool| {
+                    let from = groups.get_mut(usize::from(is_unlocated));
+                    from.and_then(Iterator::next).unwrap_or_default()
+                };
+                is_unlocated.into_iter().map(next).collect()
+            })
+        } else {
+            self.read_cells(cells, &budget, cache_mode).await
         };
-        let results = match results {
+        let results: Vec<Vec<CellResult>> = match results {
             Ok(results) => results,
             Err(source) => return interrupted(requests, source),
         };
@@ -261,6 +253,72 @@ impl CellReader {
             result.cloned().unwrap_or(Ok(None))
         };
         positions.into_iter().map(result).collect()
+    }
+
+    /// Returns whether the blocks of a cell that is read by block have to be located first.
+    fn is_unlocated(&self, (cell, parts): &GroupedCell) -> bool {
+        let Ok(LocatedCell::Element(element)) = cell else {
+            return false;
+        };
+        element.is_in_blocks()
+            && parts.iter().all(Option::is_some)
+            && !self.block_indexes.contains(element)
+    }
+
+    /// Reads the parts of cells.
+    async fn read_cells(
+        &self,
+        cells: Vec<GroupedCell>,
+        budget: &Arc<ByteBudget>,
+        cache_mode: CacheMode,
+    ) -> Result<Vec<Vec<CellResult>>, TaskPanicked> {
+        if cells.is_empty() {
+            return Ok(Vec::new());
+        }
+        let cached = self.cached_payloads(&cells);
+        let missing = cells.iter().zip(&cached);
+        let shards = missing.filter_map(|((cell, _), cached)| match cell {
+            Ok(LocatedCell::Element(element)) if cached.is_none() => element.shard(),
+            _ => None,
+        });
+        let indexes = self.shard_indexes.get(shards, &self.store).await;
+        let missing = cells.iter().zip(&cached);
+        let compressed = missing.filter_map(|((cell, parts), cached)| {
+            let Ok(LocatedCell::Element(element)) = cell else {
+                return None;
+            };
+            let is_read_by_block = element.is_in_blocks()
+                && cached.is_none()
+                && parts.iter().all(Option::is_some)
+                && self.store.checks(element.key());
+            is_read_by_block.then_some(element)
+        });
+        let blocks = self
+            .block_indexes
+            .get(compressed, &indexes, &self.store)
+            .await;
+        let jobs = cells
+            .into_iter()
+            .zip(cached)
+            .map(|((cell, parts), cached)| match (cell, cached) {
+                (Ok(LocatedCell::Element(element)), Some(payload)) => {
+                    CellJob::cached(element, parts, payload)
+                }
+                (cell, _) => CellJob::plan(cell, parts, &indexes, &blocks, &self.store),
+            });
+        let cache = self
+            .cache
+            .as_deref()
+            .filter(|_| cache_mode == CacheMode::Fill);
+        let finished = self.run(jobs.collect(), budget, cache.is_some()).await?;
+        let (outcomes, payloads): (Vec<_>, Vec<_>) = finished
+            .into_iter()
+            .map(|job| (job.outcome, job.cacheable))
+            .unzip();
+        if let Some(cache) = cache {
+            cache.insert(payloads.into_iter().flatten());
+        }
+        self.read_renamed_chunks(outcomes, Arc::clone(budget)).await
     }
 
     fn cached_payloads(&self, cells: &[GroupedCell]) -> Vec<Option<Bytes>> {
@@ -358,7 +416,8 @@ impl LocatedCell {
                 let array: &CellArray = array
                     .downcast()
                     .map_err(|_| CellError::ForeignArray(array.node().clone()))?;
-                Element::new(array.description(), index).map(Self::Element)
+                let element = Element::new(array.description(), index)?;
+                Ok(Self::Element(element.in_blocks(array.is_read_in_blocks())))
             }
             CellRef::Child(key) => Child::new(key).map(Self::Child),
         }

@@ -25,7 +25,7 @@ pub(crate) use budget::ByteBudget;
 pub(crate) use merge_policy::{GapPolicy, MergePolicy};
 pub(crate) use object_plan::FetchedRange;
 pub(crate) use precondition::{ObjectVersion, Precondition};
-pub(crate) use read_plan::{FetchResult, ReadPlan};
+pub(crate) use read_plan::{FetchResult, ReadPlan, Responses};
 pub(crate) use reserved::{RESERVED_FOLDER, is_reserved};
 pub(crate) use retry::RetryPolicy;
 pub use seal_error::SealError;

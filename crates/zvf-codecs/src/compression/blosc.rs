@@ -8,7 +8,11 @@ use bytes::Bytes;
 use zvf_model::zarr::Codec;
 
 use crate::{
-    blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, ChunkHeader, Decoder},
+    blocks::{BlocksPrefix, ChunkBlocks, StoredBlocks},
+    blosc::{
+        BlockContext, BlockStarts, BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, ChunkError,
+        ChunkHeader, Decoder,
+    },
     error::{DecodeError, EncodeError, damaged},
 };
 
@@ -31,11 +35,9 @@ thread_local! {
     static DECODER: RefCell<Decoder> = RefCell::default();
 }
 
-/// Decodes a chunk, within `limit` bytes. The header declares the decoded size, which is allocated
-/// exactly. Undoing a shuffle takes a buffer of one block besides.
-pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
-    let fail = |source| damaged(CODEC, Box::new(source));
-    let header = ChunkHeader::parse(bytes).map_err(fail)?;
+/// Parses the header of a chunk of `stored` bytes that decodes to at most `limit` bytes.
+fn parse_header(bytes: &[u8], stored: u64, limit: u64) -> Result<ChunkHeader, DecodeError> {
+    let header = ChunkHeader::parse(bytes).map_err(|source| damaged(CODEC, Box::new(source)))?;
     if u64::from(header.nbytes()) > limit {
         return Err(DecodeError::OverLimit { limit });
     }
@@ -45,14 +47,77 @@ pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
             "the declared size is impossible for a chunk of this length".into(),
         ));
     }
-    if usize::try_from(header.cbytes()) != Ok(bytes.len()) {
+    if u64::from(header.cbytes()) != stored {
         let text = format!(
-            "the chunk has {} bytes, its header says {}",
-            bytes.len(),
+            "the chunk has {stored} bytes, its header says {}",
             header.cbytes()
         );
         return Err(damaged(CODEC, text.into()));
     }
+    Ok(header)
+}
+
+/// Reads the blocks of a chunk of `stored` bytes from its first bytes.
+pub(crate) fn blocks(prefix: &[u8], stored: u64) -> Result<BlocksPrefix, DecodeError> {
+    let fail = |source| damaged(CODEC, Box::new(source));
+    let parsed = parse_header(prefix, stored, u64::MAX)?;
+    // Chunks of Blosc 2, which Zarr does not have, may need a dictionary or another block.
+    let Some(first) = prefix.first_chunk().filter(|_| !parsed.is_blosc2()) else {
+        return Ok(BlocksPrefix::Whole);
+    };
+    let length = parsed.prefix_len();
+    if prefix.len() < length {
+        let length = u64::try_from(length).unwrap_or(u64::MAX);
+        return Ok(BlocksPrefix::Longer(length));
+    }
+    let (block, ranges) = if parsed.is_raw() {
+        (ChunkBlocks::RAW_BLOCK, StoredBlocks::Raw)
+    } else {
+        let starts = BlockStarts::parse(&parsed, prefix).map_err(fail)?;
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let range = |block| {
+            let span = starts.span(&parsed, block).unwrap_or_default();
+            offset(span.start)..offset(span.end)
+        };
+        let ranges = (0..parsed.block_count()).map(range).collect();
+        (parsed.blocksize().into(), StoredBlocks::At(ranges))
+    };
+    Ok(BlocksPrefix::Blocks(ChunkBlocks {
+        header: *first,
+        size: parsed.nbytes().into(),
+        block,
+        stored: ranges,
+    }))
+}
+
+/// Decodes one block of a chunk of Blosc 1.
+pub(super) fn decode_block(
+    blocks: &ChunkBlocks,
+    block: u64,
+    stored: &[u8],
+    out: &mut [u8],
+) -> Result<(), DecodeError> {
+    let fail = |source| damaged(CODEC, Box::new(source));
+    let parsed = ChunkHeader::parse(&blocks.header).map_err(fail)?;
+    let number = u32::try_from(block).map_err(|_| fail(ChunkError::Block(u32::MAX)))?;
+    let context = BlockContext {
+        typesize: parsed.typesize().into(),
+        ..BlockContext::default()
+    };
+    let done = DECODER.with_borrow_mut(|decoder| {
+        let done = decoder.block(&parsed, number, stored, &context, out);
+        decoder.shrink_to(MAX_CACHED_BUFFER_BYTES);
+        done
+    });
+    done.map_err(fail)
+}
+
+/// Decodes a chunk, within `limit` bytes. The header declares the decoded size, which is allocated
+/// exactly. Undoing a shuffle takes a buffer of one block besides.
+pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
+    let fail = |source| damaged(CODEC, Box::new(source));
+    let stored = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let header = parse_header(bytes, stored, limit)?;
     let chunk = BloscChunk::parse(bytes).map_err(fail)?;
     let len = usize::try_from(header.nbytes()).map_err(|_| DecodeError::OverLimit { limit })?;
     let mut decoded = Vec::new();

@@ -1,5 +1,7 @@
 //! Blosc chunks against C-Blosc, through zarrs: each reads what the other writes.
 
+use core::ops::Range;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::json;
@@ -10,7 +12,7 @@ use zarrs::array::{
         api::{BytesToBytesCodecTraits, CodecOptions},
     },
 };
-use zvf_codecs::{ChunkCodecs, DecodedSize};
+use zvf_codecs::{BlocksPrefix, ChunkBlocks, ChunkCodecs, DecodeError, DecodedSize};
 
 use crate::{array, numbered};
 
@@ -73,6 +75,7 @@ impl Settings {
         let size = DecodedSize::Exactly(u64::try_from(payload.len()).unwrap());
 
         let chunk = theirs.encode(payload.into(), &options).unwrap();
+        check_blocks(&ours, &chunk, payload);
         let header = chunk.get(..16).map(<[u8]>::to_vec);
         let got = ours
             .decode(Bytes::from(chunk.into_owned()), size)
@@ -80,11 +83,102 @@ impl Settings {
         assert!(got == payload, "we misread C-Blosc: {self:?}");
 
         let chunk = ours.encode(payload).unwrap();
+        check_blocks(&ours, &chunk, payload);
         let representation = BytesRepresentation::UnboundedSize;
         let got = theirs
             .decode((&chunk[..]).into(), &representation, &options)
             .unwrap();
         assert!(got == payload, "C-Blosc misreads us: {self:?}");
+    }
+}
+
+fn size(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap()
+}
+
+fn offsets(range: Range<u64>) -> Range<usize> {
+    usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()
+}
+
+/// Reads the blocks of a chunk from as few of its first bytes as possible.
+fn blocks(codecs: &ChunkCodecs, chunk: &[u8]) -> Result<BlocksPrefix, DecodeError> {
+    let header = chunk.get(..ChunkBlocks::HEADER).unwrap_or(chunk);
+    match codecs.blocks(header, size(chunk))? {
+        BlocksPrefix::Longer(length) => {
+            let length = usize::try_from(length).unwrap();
+            let shorter = codecs.blocks(&chunk[..length - 1], size(chunk));
+            assert!(
+                matches!(shorter, Ok(BlocksPrefix::Longer(_))),
+                "{shorter:?}"
+            );
+            codecs.blocks(&chunk[..length], size(chunk))
+        }
+        found => Ok(found),
+    }
+}
+
+/// Checks that each block decodes by itself to its part of the payload.
+#[track_caller]
+fn check_blocks(codecs: &ChunkCodecs, chunk: &[u8], payload: &[u8]) {
+    let Ok(BlocksPrefix::Blocks(blocks)) = blocks(codecs, chunk) else {
+        panic!("no blocks");
+    };
+    assert_eq!(blocks.size(), size(payload));
+    let all = blocks.covering(&(0..blocks.size()));
+    assert_eq!(all, blocks.covering(&(0..u64::MAX)));
+    let mut end = 0;
+    for block in all.clone() {
+        let decoded = blocks.decoded(block);
+        assert_eq!(decoded.start, end);
+        end = decoded.end;
+        assert_eq!(blocks.covering(&(end - 1..end)), block..block + 1);
+        // Enough of them, in a build without optimizations.
+        if block > 2 && block + 2 < all.end {
+            continue;
+        }
+        let mut out = vec![0; offsets(decoded.clone()).len()];
+        let stored = &chunk[offsets(blocks.stored(block))];
+        blocks.decode(block, stored, &mut out).unwrap();
+        assert!(out == payload[offsets(decoded)], "block {block} of {all:?}");
+    }
+    assert_eq!(end, size(payload));
+    assert!(blocks.decoded(all.end).is_empty());
+    assert!(blocks.covering(&(end..end + 1)).is_empty());
+}
+
+#[test]
+fn damaged_first_bytes_are_errors_or_other_blocks_within_the_chunk() {
+    let codecs = |compressor, level| Settings {
+        compressor,
+        shuffle: 2,
+        level,
+        typesize: 4,
+        blocksize: 1024,
+    };
+    let payload = numbered(40_001);
+    for settings in [codecs(1, 5), codecs(5, 5), codecs(1, 0)] {
+        let codecs = settings.ours();
+        let whole = codecs.encode(&payload).unwrap();
+        let other = codecs.blocks(&whole, size(&whole) + 1);
+        assert!(
+            matches!(other, Err(DecodeError::Damaged { .. })),
+            "{other:?}"
+        );
+        for at in 0..200 {
+            for change in [1, 0x80, 0xff] {
+                let mut chunk = whole.to_vec();
+                chunk[at] ^= change;
+                let Ok(BlocksPrefix::Blocks(blocks)) = codecs.blocks(&chunk, size(&chunk)) else {
+                    continue;
+                };
+                for block in blocks.covering(&(0..blocks.size())).take(50) {
+                    let stored = blocks.stored(block);
+                    assert!(stored.end <= size(&chunk), "{stored:?}");
+                    let mut out = vec![0; offsets(blocks.decoded(block)).len()];
+                    let _ = blocks.decode(block, &chunk[offsets(stored)], &mut out);
+                }
+            }
+        }
     }
 }
 

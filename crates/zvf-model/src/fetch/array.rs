@@ -16,6 +16,12 @@ pub trait CellSource: Any + Send + Sync {
 
     /// Returns whether a part of a cell can be read without the rest.
     fn is_plain(&self) -> bool;
+
+    /// Returns whether a part of a compressed cell can be read without the rest, once its first bytes,
+    /// which a request for an empty part fetches, are known.
+    fn is_in_blocks(&self) -> bool {
+        false
+    }
 }
 
 /// An array that an implementation of [`Fetch`](super::Fetch) opened. Cloning is cheap.
@@ -41,6 +47,12 @@ impl AnyArray {
     /// Returns whether a part of a cell can be read without the rest.
     pub fn is_plain(&self) -> bool {
         self.0.is_plain()
+    }
+
+    /// Returns whether a part of a compressed cell can be read without the rest, once its first bytes,
+    /// which a request for an empty part fetches, are known.
+    pub fn is_in_blocks(&self) -> bool {
+        self.0.is_in_blocks()
     }
 
     pub(super) fn source(&self) -> &dyn CellSource {

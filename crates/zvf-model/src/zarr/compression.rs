@@ -5,21 +5,26 @@ use serde_json::Value;
 use super::codec::{Codec, Codecs};
 use crate::metadata::JsonMembers;
 
+/// Size of the blocks of Blosc in bytes, that of a block of the inventory of a sealed store.
+/// `docs/adr/0051` has the measurements.
+const BLOSC_BLOCK: usize = 16 << 10;
+
 /// Compression of cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CellCompression {
-    /// No compression. A reader can fetch part of a cell.
+    /// No compression. A reader can fetch any part of a cell.
     #[default]
     None,
     /// Zstandard at a level. Level 1 decodes up to twice as fast as level 3 at about equal size.
     Zstd(i32),
-    /// Blosc: Zstandard over bit-shuffled bytes.
+    /// Blosc: Zstandard over bit-shuffled bytes. A reader of a sealed store can fetch blocks of a cell.
     Blosc,
     /// LZ4 over bit-shuffled bytes, in Blosc, for the cells of chunks and for tables of numbers, and
     /// Zstandard at level 1 for other tables.
     ///
-    /// Numbers take less space than with Zstandard alone, and are encoded and decoded faster.
+    /// Numbers take less space than with Zstandard alone, and are encoded and decoded faster. A reader
+    /// of a sealed store can fetch blocks of a cell.
     /// `docs/adr/0034` has the measurements.
     Auto,
     /// Gzip at a level.
@@ -137,14 +142,14 @@ impl Codec {
     }
 
     /// Creates the codec of Blosc with a compressor, over the shuffled bits of numbers of `size`
-    /// bytes.
+    /// bytes, in blocks of 16 KiB, of which readers fetch those with the rows of a query.
     pub fn blosc(compressor: &str, size: usize) -> Self {
         let settings = JsonMembers::default()
             .with("typesize", size)
             .with("cname", compressor)
             .with("clevel", 5)
             .with("shuffle", "bitshuffle")
-            .with("blocksize", 0);
+            .with("blocksize", BLOSC_BLOCK);
         Self::new("blosc", Some(settings))
     }
 }

@@ -140,6 +140,12 @@ impl CellArray {
         trailer.is_some_and(|bytes| bytes == 0 || self.is_sealed)
     }
 
+    /// Returns whether a reader of the store reads a part of a compressed cell by block.
+    pub(super) fn is_read_in_blocks(&self) -> bool {
+        let Description { codecs, items, .. } = &*self.description;
+        self.is_sealed && *items != CellContents::Frames && codecs.block_trailer().is_some()
+    }
+
     /// Returns whether cells share objects.
     pub fn is_sharded(&self) -> bool {
         self.description.sharding.is_some()

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use zvf_codecs::{DecodeError, DecodedSize, ShardLayout};
+use zvf_codecs::{BlocksPrefix, DecodeError, DecodedSize, ShardLayout};
 use zvf_format::vlen::{VlenFrame, VlenFrameError};
 use zvf_model::{fetch::Fetched, key::Key, payload_cache::PayloadKey};
 
@@ -15,6 +15,11 @@ use super::{
     shard_indexes::KnownIndexes,
 };
 use crate::io::{ByteBudget, ByteRange, Read, ReadError};
+
+mod blocks;
+
+pub(super) use blocks::{BlockIndexes, KnownBlocks};
+use blocks::{CellBlocks, LocatedBlocks};
 
 /// The result of one read.
 pub(super) type ReadResult = Result<Option<Bytes>, ReadError>;
@@ -36,10 +41,19 @@ impl PayloadKey for CacheKey {
     }
 }
 
+impl CacheKey {
+    /// Returns the memory of the key in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.heap_bytes().saturating_add(size_of::<Self>())
+    }
+}
+
 /// A cell.
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     array: Arc<Description>,
+    /// Parts of the compressed cell are read by block.
+    is_in_blocks: bool,
     /// The object of the cell and its number in a shard.
     cache_key: CacheKey,
     location: Location,
@@ -70,6 +84,19 @@ pub(super) enum ElementPlan {
     Whole,
     /// One read for each part.
     Parts(PartsPlan),
+    /// One read for each run of blocks.
+    Blocks(BlocksPlan),
+}
+
+/// The reads of the blocks that contain the parts of a cell.
+pub(super) struct BlocksPlan {
+    located: Arc<LocatedBlocks>,
+    /// Size of the payload.
+    size: u64,
+    /// Position of the payload in the decoded cell.
+    payload: u64,
+    /// Ascending numbers of blocks, without common blocks.
+    runs: Vec<Range<u64>>,
 }
 
 /// The reads of the parts of a cell.
@@ -102,12 +129,26 @@ impl Element {
         };
         Ok(Self {
             array: Arc::clone(array),
+            is_in_blocks: false,
             cache_key: CacheKey {
                 object: key,
                 number,
             },
             location,
         })
+    }
+
+    /// Returns the cell, whose parts are read by block if it is compressed in blocks and the store is
+    /// sealed.
+    pub(super) fn in_blocks(self, is_in_blocks: bool) -> Self {
+        Self {
+            is_in_blocks,
+            ..self
+        }
+    }
+
+    pub(super) fn is_in_blocks(&self) -> bool {
+        self.is_in_blocks
     }
 
     /// Returns the key and the layout of the shard that holds the cell.
@@ -152,9 +193,21 @@ impl Element {
         &self,
         parts: &[Part],
         indexes: &KnownIndexes,
+        blocks: &KnownBlocks,
         is_sealed: bool,
         reads: &mut Vec<Read>,
     ) -> ElementPlan {
+        match blocks.get(&self.cache_key) {
+            Some(Ok(CellBlocks::Blocks(located))) => {
+                return match self.plan_blocks(parts, located, reads) {
+                    Ok(plan) => ElementPlan::Blocks(plan),
+                    Err(error) => ElementPlan::Known(Err(error)),
+                };
+            }
+            Some(Ok(CellBlocks::Absent)) => return ElementPlan::Known(Ok(())),
+            Some(Err(error)) => return ElementPlan::Known(Err(error.clone())),
+            Some(Ok(CellBlocks::Whole)) | None => {}
+        }
         let extent = match self.extent(indexes) {
             Ok(Some(extent)) => extent,
             Ok(None) => return ElementPlan::Known(Ok(())),
@@ -217,6 +270,165 @@ impl Element {
             max_size,
             frame: is_sealed.then(|| header.saturating_add(trailer)),
         })
+    }
+
+    /// Adds the reads of the blocks that contain `parts`.
+    fn plan_blocks(
+        &self,
+        parts: &[Part],
+        located: &Arc<LocatedBlocks>,
+        reads: &mut Vec<Read>,
+    ) -> Result<BlocksPlan, CellError> {
+        let blocks = &located.blocks;
+        let found = blocks.size();
+        let (payload, size) = match self.array.items {
+            CellContents::Fixed(expected) if expected == found => (0, found),
+            CellContents::Fixed(expected) => {
+                return Err(self.decode_error(DecodeError::Size { expected, found }));
+            }
+            CellContents::Framed | CellContents::Frames => {
+                let size = found
+                    .checked_sub(FRAME_HEADER)
+                    .ok_or_else(|| self.frame_error(VlenFrameError::Header))?;
+                (FRAME_HEADER, size)
+            }
+        };
+        let mut wanted: Vec<Range<u64>> = parts
+            .iter()
+            .flatten()
+            // A part past the end is not read; it fails when the results are taken.
+            .filter(|part| part.start < part.end && part.end <= size)
+            .map(|part| blocks.covering(&shifted(part, payload)))
+            .collect();
+        wanted.sort_unstable_by_key(|run| run.start);
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for run in wanted {
+            match runs.last_mut() {
+                Some(last) if run.start <= last.end => last.end = last.end.max(run.end),
+                _ => runs.push(run),
+            }
+        }
+        if located.bytes.is_none() {
+            let range = |run| shifted(&stored_run(located, run), located.start);
+            let run_reads = runs.iter().map(range);
+            reads.extend(run_reads.map(|range| Read::bounded(self.key().clone(), range)));
+        }
+        Ok(BlocksPlan {
+            located: Arc::clone(located),
+            size,
+            payload,
+            runs,
+        })
+    }
+
+    /// Returns the results of parts whose blocks were read.
+    pub(super) fn take_blocks(
+        &self,
+        parts: &[Part],
+        mut results: impl Iterator<Item = ReadResult>,
+        plan: &BlocksPlan,
+        budget: &ByteBudget,
+    ) -> Vec<CellResult> {
+        let located = &plan.located;
+        let decode = |run: &Range<u64>| {
+            let stored = match &located.bytes {
+                None => results.next().unwrap_or(Ok(None))?,
+                Some(bytes) => {
+                    let range = offsets(&stored_run(located, run));
+                    bytes.get(range).map(|stored| bytes.slice_ref(stored))
+                }
+            };
+            stored
+                .map(|stored| self.decode_run(located, run, &stored, budget))
+                .transpose()
+        };
+        let decoded: Vec<Result<Option<Bytes>, CellError>> = plan.runs.iter().map(decode).collect();
+        let result = |part: &Part| {
+            let part = part.clone().unwrap_or_default();
+            check_part(self.key(), &part, plan.size)?;
+            let fetched = |bytes| Fetched {
+                bytes,
+                size: plan.size,
+            };
+            if part.is_empty() {
+                return Ok(Some(fetched(Bytes::new())));
+            }
+            let wanted = shifted(&part, plan.payload);
+            let first = located.blocks.covering(&wanted).start;
+            let number = plan.runs.partition_point(|run| run.end <= first);
+            let (Some(run), Some(bytes)) = (plan.runs.get(number), decoded.get(number)) else {
+                return Ok(None);
+            };
+            let start = located.blocks.decoded(run.start).start;
+            let range = wanted.start.saturating_sub(start)..wanted.end.saturating_sub(start);
+            let slice = |bytes: Bytes| {
+                let part = bytes.get(offsets(&range)).unwrap_or_default();
+                fetched(bytes.slice_ref(part))
+            };
+            Ok(bytes.clone()?.map(slice))
+        };
+        parts.iter().map(result).collect()
+    }
+
+    /// Decodes consecutive blocks from their stored bytes.
+    fn decode_run(
+        &self,
+        located: &LocatedBlocks,
+        run: &Range<u64>,
+        stored: &[u8],
+        budget: &ByteBudget,
+    ) -> Result<Bytes, CellError> {
+        let blocks = &located.blocks;
+        let first = blocks.decoded(run.start).start;
+        let size = blocks.decoded(run.end).start.saturating_sub(first);
+        budget.reserve(self.key(), size)?;
+        let stored_start = stored_run(located, run).start;
+        let mut decoded = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+        let mut rest = &mut decoded[..];
+        for block in run.clone() {
+            let length = blocks.decoded(block);
+            let length = length.end.saturating_sub(length.start);
+            let out = rest.split_off_mut(..usize::try_from(length).unwrap_or(usize::MAX));
+            let range = blocks.stored(block);
+            let range =
+                range.start.saturating_sub(stored_start)..range.end.saturating_sub(stored_start);
+            let bytes = stored.get(offsets(&range)).unwrap_or_default();
+            let done = blocks.decode(block, bytes, out.unwrap_or_default());
+            done.map_err(|source| self.decode_error(source))?;
+        }
+        Ok(decoded.into())
+    }
+
+    /// Returns the position of the cell in its object, and its stored size if it does not fill the
+    /// object; `None` for an absent cell.
+    pub(super) fn place(
+        &self,
+        indexes: &KnownIndexes,
+    ) -> Result<Option<(u64, Option<u64>)>, CellError> {
+        Ok(self.extent(indexes)?.map(|extent| match extent {
+            Extent::Object => (0, None),
+            Extent::Within(range) => {
+                let size = range.end.saturating_sub(range.start);
+                (range.start, Some(size))
+            }
+        }))
+    }
+
+    /// Reads the blocks of the cell of `size` stored bytes from the first of them. Returns the size of
+    /// the checksum after the blocks, too; `None` if the cell has no blocks.
+    pub(super) fn blocks(
+        &self,
+        prefix: &[u8],
+        size: u64,
+    ) -> Result<Option<(u64, BlocksPrefix)>, CellError> {
+        let codecs = &self.array.codecs;
+        let Some(trailer) = codecs.block_trailer() else {
+            return Ok(None);
+        };
+        let found = codecs
+            .blocks(prefix, size.saturating_sub(trailer))
+            .map_err(|source| self.decode_error(source))?;
+        Ok(Some((trailer, found)))
     }
 
     /// Returns the bytes of its object that the cell consists of; `None` for an absent cell.
@@ -412,6 +624,24 @@ impl Element {
             source,
         }
     }
+}
+
+/// Returns the bytes of a cell that contain the blocks of a run: those from the first to the last one,
+/// since blocks are stored in their order, except by encoders with several threads.
+fn stored_run(located: &LocatedBlocks, run: &Range<u64>) -> Range<u64> {
+    let stored = run.clone().map(|block| located.blocks.stored(block));
+    let hull = stored.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    hull.unwrap_or_default()
+}
+
+/// Returns a range that starts `by` bytes later.
+fn shifted(range: &Range<u64>, by: u64) -> Range<u64> {
+    range.start.saturating_add(by)..range.end.saturating_add(by)
+}
+
+fn offsets(range: &Range<u64>) -> Range<usize> {
+    let offset = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    offset(range.start)..offset(range.end)
 }
 
 /// Returns the results of `parts` of a payload, without copying it.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{
     CellError, CellResult, LocatedCell, Part,
     child::{Blob, Child, ChildState},
-    element::{CacheKey, Element, ElementPlan, ReadResult, byte_count},
+    element::{CacheKey, Element, ElementPlan, KnownBlocks, ReadResult, byte_count},
     shard_indexes::KnownIndexes,
 };
 use crate::{
@@ -53,6 +53,7 @@ impl CellJob {
         cell: Result<LocatedCell, CellError>,
         parts: Vec<Part>,
         indexes: &KnownIndexes,
+        blocks: &KnownBlocks,
         store: &Store,
     ) -> Self {
         let mut reads = Vec::new();
@@ -60,7 +61,7 @@ impl CellJob {
             Err(error) => Source::Failed(error),
             Ok(LocatedCell::Element(element)) => {
                 let is_sealed = store.checks(element.key());
-                let plan = element.plan(&parts, indexes, is_sealed, &mut reads);
+                let plan = element.plan(&parts, indexes, blocks, is_sealed, &mut reads);
                 Source::Element(element, plan)
             }
             Ok(LocatedCell::Child(child)) => {
@@ -109,7 +110,9 @@ impl CellJob {
             .map(Bytes::len)
             .fold(0, usize::saturating_add);
         match &self.source {
-            Source::Element(element, ElementPlan::Whole) => element.decode_cost(bytes),
+            Source::Element(element, ElementPlan::Whole | ElementPlan::Blocks(_)) => {
+                element.decode_cost(bytes)
+            }
             Source::Element(..) | Source::Cached(..) | Source::Failed(_) => 0,
             // The codecs are unknown until the metadata are parsed; assume compression.
             Source::Child(_) => bytes,
@@ -138,6 +141,9 @@ impl CellJob {
             Source::Element(element, ElementPlan::Parts(plan)) => {
                 let object_size = store.sealed_size(element.key());
                 JobOutcome::Finished(element.take_parts(&parts, results, plan, object_size))
+            }
+            Source::Element(element, ElementPlan::Blocks(plan)) => {
+                JobOutcome::Finished(element.take_blocks(&parts, results, &plan, budget))
             }
             Source::Element(element, ElementPlan::Whole) => {
                 let payload = element.payload(next(), budget);

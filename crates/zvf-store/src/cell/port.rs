@@ -44,6 +44,10 @@ impl CellSource for CellArray {
     fn is_plain(&self) -> bool {
         self.is_read_in_parts()
     }
+
+    fn is_in_blocks(&self) -> bool {
+        self.is_read_in_blocks()
+    }
 }
 
 impl Fetch for CellReader {

@@ -114,40 +114,65 @@ impl<'a> ReadPlan<'a> {
         (admitted, Responses(responses))
     }
 
-    /// Returns the result of each read, in their order.
-    pub(crate) fn results(
-        &self,
-        reads: &[Read],
-        responses: &Responses,
-    ) -> impl Iterator<Item = FetchResult<Bytes>> {
-        let result = move |(read, planned): (&Read, &PlannedRead)| {
+    /// Returns the response that contains each read, in their order; `None` for an empty range, which
+    /// needs no request.
+    fn responses<'r>(
+        &'r self,
+        reads: &'r [Read],
+        responses: &'r Responses,
+    ) -> impl Iterator<Item = (&'r Read, Option<FetchResult<&'r FetchedRange>>)> {
+        let response = move |(read, planned): (&'r Read, &PlannedRead)| {
             let request = self.objects.get(planned.object).and_then(|object| {
                 let request = object.plan.request_of.get(planned.index);
                 object
                     .first_request
                     .checked_add(request.copied().flatten()?)
             });
-            let Some(request) = request else {
-                // An empty range needs no request.
+            let response =
+                request.map(
+                    |request| match responses.0.get(request).and_then(Option::as_ref) {
+                        Some(Ok(fetched)) => Ok(fetched.as_ref()),
+                        Some(Err(error)) => Err(error.for_read(read)),
+                        None => Err(ReadError::Io {
+                            key: read.key.clone(),
+                            source: Arc::new(NoResponse),
+                        }),
+                    },
+                );
+            (read, response)
+        };
+        reads.iter().zip(&self.reads).map(response)
+    }
+
+    /// Returns the whole response that contains each read, in their order.
+    pub(crate) fn around<'r>(
+        &'r self,
+        reads: &'r [Read],
+        responses: &'r Responses,
+    ) -> impl Iterator<Item = FetchResult> {
+        let responses = self.responses(reads, responses);
+        responses.map(|(_, response)| Ok(response.unwrap_or(Ok(None))?.cloned()))
+    }
+
+    /// Returns the result of each read, in their order.
+    pub(crate) fn results<'r>(
+        &'r self,
+        reads: &'r [Read],
+        responses: &'r Responses,
+    ) -> impl Iterator<Item = FetchResult<Bytes>> {
+        let result = |(read, response): (&Read, Option<FetchResult<&FetchedRange>>)| {
+            let Some(response) = response else {
                 return Ok(Some(Bytes::new()));
             };
-            let fetched = match responses.0.get(request).and_then(Option::as_ref) {
-                Some(Ok(Some(fetched))) => fetched,
-                Some(Ok(None)) => return Ok(None),
-                Some(Err(error)) => return Err(error.for_read(read)),
-                None => {
-                    return Err(ReadError::Io {
-                        key: read.key.clone(),
-                        source: Arc::new(NoResponse),
-                    });
-                }
+            let Some(fetched) = response? else {
+                return Ok(None);
             };
             let bytes = fetched
                 .slice(&read.range)
                 .ok_or_else(|| ReadError::truncated(read, Some(fetched.size)))?;
             Ok(Some(bytes))
         };
-        reads.iter().zip(&self.reads).map(result)
+        self.responses(reads, responses).map(result)
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 
 use super::Store;
-use crate::io::{ByteBudget, FetchResult, Read, ReadError, ReadPlan};
+use crate::io::{ByteBudget, FetchResult, Read, ReadError, ReadPlan, Responses};
 
 impl Store {
     /// Reads ranges of objects in one round trip.
@@ -39,6 +39,19 @@ impl Store {
     /// A request that fails does so for all reads that it serves. Reads are admitted to the
     /// memory budget in order; a read that does not fit is not sent.
     pub async fn read_each(&self, reads: &[Read]) -> Vec<Result<Option<Bytes>, ReadError>> {
+        let (plan, responses) = self.respond_each(reads).await;
+        plan.results(reads, &responses).collect()
+    }
+
+    /// Reads ranges of objects as [`read_each`](Self::read_each) does. Returns the whole response that
+    /// contains each range, which is at least as long as the range unless the object ends before.
+    pub(crate) async fn read_around(&self, reads: &[Read]) -> Vec<FetchResult> {
+        let (plan, responses) = self.respond_each(reads).await;
+        plan.around(reads, &responses).collect()
+    }
+
+    /// Plans and sends the requests of reads.
+    async fn respond_each<'r>(&self, reads: &'r [Read]) -> (ReadPlan<'r>, Responses) {
         let plan = ReadPlan::new(reads, self.merge_policy(), |key| self.is_read_whole(key));
         let budget = Arc::new(ByteBudget::new(self.budget()));
         let (requests, mut responses) = plan.admit(&budget);
@@ -46,7 +59,7 @@ impl Store {
         while let Some((request, result)) = fetched.next().await {
             responses.set(request, result);
         }
-        plan.results(reads, &responses).collect()
+        (plan, responses)
     }
 
     /// Sends numbered requests concurrently and yields their results as they arrive.

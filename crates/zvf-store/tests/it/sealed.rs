@@ -14,7 +14,7 @@ use zvf_store::{
 };
 
 use crate::{
-    cell::{frame, metadata, shard, sharded_metadata},
+    cell::{described, frame, metadata, shard, sharded_metadata},
     support::{Killer, Place, array, block_on, full, key, log, numbered},
 };
 
@@ -608,7 +608,7 @@ impl Cells {
     ) -> (Vec<Result<Option<Fetched>, FetchError>>, Vec<String>) {
         let array = Arc::new(array(self.metadata.clone()));
         let opened = self.reader.array(&key("0/vertices"), array).unwrap();
-        assert!(opened.is_plain());
+        assert!(opened.is_plain() || opened.is_in_blocks());
         let wanted = parts.iter().map(|part| CellRequest {
             cell: CellRef::Element(opened.clone(), index.to_vec()),
             part: Some(part.clone()),
@@ -628,6 +628,215 @@ impl Cells {
         let (mut found, requests) = self.read(index, core::slice::from_ref(&part)).await;
         (found.remove(0), requests)
     }
+}
+
+/// Bytes that Blosc compresses to about two thirds.
+fn noisy(len: usize) -> Vec<u8> {
+    let mix = |number: u32, by: u32, factor: u32| (number ^ (number >> by)).wrapping_mul(factor);
+    let numbers = (1..u32::MAX).map(|at| mix(mix(at, 16, 0x85eb_ca6b), 13, 0xc2b2_ae35) >> 12);
+    numbers.flat_map(u32::to_le_bytes).take(len).collect()
+}
+
+/// The codecs of cells in Blosc blocks of 16 KiB, with or without a checksum.
+fn in_blocks(serializer: &str, has_checksum: bool) -> serde_json::Value {
+    let blosc = json!({"name": "blosc", "configuration": {
+        "cname": "lz4", "clevel": 5, "shuffle": "bitshuffle", "typesize": 4, "blocksize": 16_384,
+    }});
+    let checksum = json!({"name": "crc32c"});
+    if has_checksum {
+        json!([{"name": serializer}, blosc, checksum])
+    } else {
+        json!([{"name": serializer}, blosc])
+    }
+}
+
+/// The bytes of a chunk that store the blocks around `part` of its decoded bytes.
+fn stored_blocks(chunk: &[u8], part: &Range<u64>) -> Range<u64> {
+    let number = |at: usize| u64::from(u32::from_le_bytes(chunk[at..at + 4].try_into().unwrap()));
+    let (size, blocks) = (number(12), number(4).div_ceil(16_384));
+    let start = |block: u64| match block {
+        block if block < blocks => number(16 + 4 * usize::try_from(block).unwrap()),
+        _ => size,
+    };
+    start(part.start / 16_384)..start(part.end.div_ceil(16_384))
+}
+
+/// The request of the blocks of the inventory around a range of an object of `size` bytes.
+fn request(name: &str, range: &Range<u64>, size: usize) -> String {
+    let size = u64::try_from(size).unwrap();
+    let end = size.min(range.end.div_ceil(16_384) * 16_384);
+    format!("{name} bytes {}..{end}", range.start / 16_384 * 16_384)
+}
+
+#[test]
+fn parts_of_blosc_cells_are_read_by_block_and_kept() {
+    const CELL: &str = "0/vertices/c/1/2";
+    for has_checksum in [false, true] {
+        block_on(async {
+            let codecs = in_blocks("vlen-bytes", has_checksum);
+            let metadata = metadata("variable_length_bytes", &json!([1, 1]), &codecs);
+            let payload = noisy(600_000);
+            let array = described("0/vertices", metadata.clone()).unwrap();
+            let object = array.encode(&payload).unwrap().to_vec();
+            let cells = Cells::new(metadata.clone(), &[(CELL, object.clone())]).await;
+            // Its first bytes tell whether the cell exists, and where its blocks are.
+            let (found, requests) = cells.part([1, 2], 7..7).await;
+            let found = found.unwrap().unwrap();
+            assert_eq!((&*found.bytes, found.size), (&b""[..], 600_000));
+            assert_eq!(requests, [request(CELL, &(0..1), object.len())]);
+
+            let parts = [100_000..100_100, 400_000..440_003];
+            let (found, requests) = cells.read([1, 2], &parts).await;
+            for (found, part) in found.iter().zip(&parts) {
+                let part = usize::try_from(part.start).unwrap()..usize::try_from(part.end).unwrap();
+                let found = found.as_ref().unwrap().as_ref().unwrap();
+                assert_eq!((&*found.bytes, found.size), (&payload[part], 600_000));
+            }
+            let framed = |part: &Range<u64>| part.start + 8..part.end + 8;
+            let expected = parts.each_ref().map(|part| {
+                let stored = stored_blocks(&object, &framed(part));
+                assert!(stored.end - stored.start < 64_000, "{stored:?}");
+                request(CELL, &stored, object.len())
+            });
+            assert_eq!(requests, expected);
+            // The same blocks again.
+            let (found, requests) = cells.read([1, 2], &[99_000..99_001, 7..7]).await;
+            assert_eq!(
+                found[0].as_ref().unwrap().as_ref().unwrap().bytes,
+                payload[99_000..99_001]
+            );
+            assert!(requests.is_empty(), "{requests:?}");
+            // An absent cell, and a part that is longer than the payload.
+            let (found, _) = cells.part([1, 3], 0..9).await;
+            assert_eq!(*found.as_ref().unwrap(), None);
+            let (found, _) = cells.part([1, 2], 599_990..600_001).await;
+            assert_eq!(found.as_ref().unwrap_err().problem, FetchProblem::Damaged);
+
+            // A changed byte is found by each part whose blocks it is beside, and by no other.
+            for at in [0, 17, 100_000, 200_000, object.len() - 1] {
+                let mut changed = object.clone();
+                changed[at] ^= 1;
+                let cells = Cells::new(metadata.clone(), &[(CELL, object.clone())]).await;
+                put(&cells.store, CELL, changed).await;
+                for part in [0..4, 100_000..100_100, 400_000..440_003, 599_999..600_000] {
+                    let stored = stored_blocks(&object, &framed(&part));
+                    let near = stored.start / 16_384..stored.end.div_ceil(16_384);
+                    let block = u64::try_from(at / 16_384).unwrap();
+                    let (found, _) = cells.part([1, 2], part.clone()).await;
+                    let is_damaged = block == 0 || near.contains(&block);
+                    assert_eq!(found.is_err(), is_damaged, "byte {at}, part {part:?}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn parts_of_blosc_cells_in_shards_are_read_by_block() {
+    const SHARD: &str = "0/vertices/c/0/1";
+    block_on(async {
+        let mut metadata = sharded_metadata("end", None);
+        metadata["codecs"][0]["configuration"]["codecs"] = in_blocks("vlen-bytes", true);
+        let payload = noisy(300_000);
+        let array = described("0/vertices", metadata.clone()).unwrap();
+        let small = noisy(1000);
+        let given = [
+            (0, noisy(100_000)),
+            (1, small.clone()),
+            (2, payload.clone()),
+        ];
+        let given = given.map(|(number, bytes)| (number, Bytes::from(bytes)));
+        let object = array.encode_shard(&given).unwrap().to_vec();
+        let cells = Cells::new(metadata, &[(SHARD, object.clone())]).await;
+        let (found, _) = cells.part([0, 2], 0..0).await;
+        assert_eq!(found.unwrap().unwrap().size, 100_000);
+        let parts = [150_000..150_008, 299_999..300_000];
+        let (found, requests) = cells.read([1, 2], &parts).await;
+        let found = found
+            .iter()
+            .map(|found| found.as_ref().unwrap().as_ref().unwrap());
+        let found: Vec<_> = found.map(|found| (&*found.bytes, found.size)).collect();
+        let expected = [
+            (&payload[150_000..150_008], 300_000),
+            (&payload[299_999..], 300_000),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(requests.len(), 3, "{requests:?}");
+        let (found, requests) = cells.part([1, 2], 150_001..150_002).await;
+        assert!(found.is_ok() && requests.is_empty(), "{requests:?}");
+        let (found, _) = cells.part([1, 3], 0..8).await;
+        assert_eq!(*found.as_ref().unwrap(), None);
+        // A small cell arrives with its first bytes.
+        let reader = CellReader::new(checked(&cells.store).await);
+        let cells = Cells { reader, ..cells };
+        for (part, count) in [(3..3, 2), (500..504, 0), (0..1000, 0)] {
+            let (found, requests) = cells.part([0, 3], part.clone()).await;
+            let part = usize::try_from(part.start).unwrap()..usize::try_from(part.end).unwrap();
+            assert_eq!(found.unwrap().unwrap().bytes, small[part]);
+            assert_eq!(requests.len(), count, "{requests:?}");
+        }
+    });
+}
+
+#[test]
+fn hostile_blosc_cells_are_errors_that_name_them() {
+    const CELL: &str = "0/vertices/c/1/2";
+    block_on(async {
+        let metadata = metadata("uint8", &json!([1, 600_000]), &in_blocks("bytes", false));
+        let array = described("0/vertices", metadata.clone()).unwrap();
+        let object = array.encode(&noisy(600_000)).unwrap().to_vec();
+        let number = |at: usize, number: i32| {
+            let mut changed = object.clone();
+            changed[at..at + 4].copy_from_slice(&number.to_le_bytes());
+            changed
+        };
+        let hostile = [
+            Vec::new(),
+            object[..10].to_vec(),
+            object[..16].to_vec(),
+            object[..100].to_vec(),
+            // Decoded size, block size, stored size.
+            number(4, i32::MAX),
+            number(4, 599_999),
+            number(4, -1),
+            number(8, 0),
+            number(8, 1),
+            number(8, i32::MAX),
+            number(12, 17),
+            number(12, i32::MAX),
+            // The start of the first block, and the length of its stream.
+            number(16, 5),
+            number(16, i32::MAX),
+            number(16 + 4 * 37, 1),
+            number(16 + 4 * 37, i32::MAX),
+        ];
+        for (case, bytes) in hostile.into_iter().enumerate() {
+            let objects = [("0/vertices/c/0/0", object.clone()), (CELL, bytes)];
+            let cells = Cells::new(metadata.clone(), &objects).await;
+            let (found, _) = cells.part([1, 2], 3..5).await;
+            let error = found.expect_err("a hostile cell");
+            assert_eq!(error.problem, FetchProblem::Damaged, "case {case}");
+            let source = error.source.to_string();
+            assert!(source.contains(CELL), "case {case}: {source}");
+            let (found, _) = cells.part([0, 0], 3..5).await;
+            assert_eq!(found.unwrap().unwrap().bytes, noisy(5)[3..]);
+        }
+        // A block of a chunk of others may exceed the memory.
+        let options = OpenOptions::default().budget(100_000);
+        let store = sealed_with(options, &[(CELL, object.clone())]).await;
+        let reader = CellReader::new(checked(&store).await);
+        let cells = Cells {
+            store,
+            metadata,
+            reader,
+        };
+        let (found, _) = cells.read([1, 2], &[10..20, 0..599_000]).await;
+        for found in found {
+            assert_eq!(found.unwrap_err().problem, FetchProblem::OverBudget);
+        }
+        let (found, _) = cells.part([1, 2], 10..20).await;
+        assert_eq!(found.unwrap().unwrap().bytes, noisy(20)[10..]);
+    });
 }
 
 /// An object that ends with its checksum.

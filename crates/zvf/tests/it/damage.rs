@@ -7,7 +7,7 @@ pub(crate) mod expected;
 mod files;
 mod flips;
 mod recorded;
-mod sealed;
+pub(crate) mod sealed;
 mod subset;
 
 use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};

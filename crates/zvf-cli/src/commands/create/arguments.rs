@@ -250,8 +250,9 @@ const INDEX_FORMS: [(ManifestForm, &str); 2] = [
 ];
 /// The help of `--compression`, after the words that it takes.
 const COMPRESSED: &str = "auto takes less space than zstd and is faster: LZ4 over bit-shuffled \
-numbers, and zstd for other data.\n\nParts of a cell can be read separately only if it is not \
-compressed. If it has a checksum, the store needs an inventory, which has checksums of parts.";
+numbers, and zstd for other data.\n\nParts of a cell can be read separately if it is not compressed, \
+and by block with auto and blosc. If it is compressed or has a checksum, the store needs an inventory, \
+which has checksums of parts.";
 
 /// Data types of coordinates.
 const DTYPES: [Kind; 11] = [

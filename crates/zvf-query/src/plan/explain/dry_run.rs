@@ -157,6 +157,10 @@ impl CellSource for DryArray {
     fn is_plain(&self) -> bool {
         !self.whole && self.array.is_plain()
     }
+
+    fn is_in_blocks(&self) -> bool {
+        !self.whole && self.array.is_in_blocks()
+    }
 }
 
 impl Fetch for Recording<'_> {

@@ -78,6 +78,24 @@ struct Case {
     name: String,
     intact: Intact,
     before: Vec<Before>,
+    /// Cells have several blocks, and are read in parts.
+    has_parts: bool,
+}
+
+impl Case {
+    async fn open(&self, files: &Files) -> Result<Dataset, zvf::Error> {
+        if self.has_parts {
+            open_in_parts(files).await
+        } else {
+            open(files).await
+        }
+    }
+}
+
+/// Opens a store whose cells are not read whole for a cache.
+async fn open_in_parts(files: &Files) -> Result<Dataset, zvf::Error> {
+    let options = OpenOptions::default().cache(0);
+    Dataset::open(options.from_memory(files.iter().cloned()).unwrap()).await
 }
 
 /// A store before one of its transactions.
@@ -125,6 +143,7 @@ async fn cases(all: bool) -> Vec<Case> {
             name,
             intact: Intact::of_all_kinds(sealed(files).await).await,
             before: Vec::new(),
+            has_parts: false,
         });
     };
     for (number, kind) in StoreKind::ALL.into_iter().enumerate() {
@@ -163,6 +182,62 @@ async fn cases(all: bool) -> Vec<Case> {
         }
     }
     cases.push(large().await);
+    cases.extend(in_parts().await);
+    cases
+}
+
+/// 400 paths of 50 vertices in two chunks, whose cells have several blocks.
+pub(crate) fn several_blocks(compression: CellCompression) -> (Geometry, Design) {
+    let mut random = Random::new(11);
+    let (mut positions, mut values) = (Vec::new(), Vec::new());
+    let mut number = |limit: usize| f64::from(u32::try_from(random.below(limit)).unwrap());
+    for _ in 0..400 {
+        let mut place = [(); 3].map(|()| number(100_000));
+        for _ in 0..50 {
+            place = place.map(|axis| axis + number(1_000));
+            positions.extend(place);
+            values.push(number(1 << 31) * f64::from(1 << 22) + number(1 << 22));
+        }
+    }
+    let mut geometry = Geometry::builder(NumericColumn::float64(3, positions))
+        .paths((0..=400).map(|path| path * 50).collect(), None);
+    let values = NumericColumn::float64(1, values);
+    geometry.vertex = vec![zvf::Column::new("value", values)];
+    let mut design = Design::new(GeometryKind::Streamlines).compression(compression);
+    design.chunk_shape = Some(vec![100_000.0, 200_000.0, 200_000.0]);
+    (geometry.build().unwrap(), design)
+}
+
+/// Stores with cells of several blocks: uncompressed, compressed, and compressed in a shard.
+async fn in_parts() -> Vec<Case> {
+    let forms = [
+        (CellCompression::None, ShardingPolicy::None),
+        (CellCompression::Auto, ShardingPolicy::None),
+        (CellCompression::Auto, ShardingPolicy::Auto),
+    ];
+    let mut cases = Vec::new();
+    for (compression, sharding) in forms {
+        let name = format!("in parts: {compression:?}, {sharding:?}");
+        let (geometry, mut design) = several_blocks(compression);
+        design.sharding = sharding;
+        let store = OpenOptions::default().create("memory:").unwrap();
+        let options = CreateOptions::new().seal(true);
+        zvf::create(&store, geometry, design, &options)
+            .await
+            .unwrap();
+        let files = files_of(&store).await;
+        let dataset = open_in_parts(&files).await.unwrap();
+        dataset.query(&Query::new().objects([7])).await.unwrap();
+        let size: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+        let read = dataset.store().activity().bytes_read;
+        assert!(read < u64::try_from(size / 2).unwrap(), "{read} of {size}");
+        cases.push(Case {
+            name,
+            intact: Intact::of_all_kinds(files).await,
+            before: Vec::new(),
+            has_parts: true,
+        });
+    }
     cases
 }
 
@@ -233,6 +308,7 @@ async fn with_states(name: String, mut states: Vec<Files>) -> Case {
         name,
         intact,
         before,
+        has_parts: false,
     }
 }
 
@@ -393,7 +469,7 @@ impl Outcomes {
         let (files, what) = inflict(case, &mut random);
         let started = Instant::now();
         self.faults += 1;
-        if let Ok(dataset) = open(&files).await {
+        if let Ok(dataset) = case.open(&files).await {
             for _ in 0..3 {
                 let query = random.below(case.intact.results.len());
                 let expected = &case.intact.results[query];

@@ -5,11 +5,13 @@ use core::time::Duration;
 
 use tokio::time::Instant;
 use zvf::{
-    Dataset, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn, OpenOptions, Query,
-    Store, ValidateOptions,
+    CellCompression, Dataset, Design, Geometry, GeometryBuilder, GeometryKind, NumericColumn,
+    OpenOptions, Query, Store, ValidateOptions,
 };
 use zvf_query::geometry::{Bbox, Position};
 use zvf_store::SimulatedNetwork;
+
+use crate::damage::sealed::several_blocks;
 
 /// Virtual time of a round trip: the clock is paused, so that only requests pass time.
 const LATENCY: Duration = Duration::from_secs(1);
@@ -167,6 +169,43 @@ async fn total(store: &Store, query: &Query) -> [u64; 3] {
     let after = store.activity();
     let requests = (after.requests + after.lists) - (before.requests + before.lists);
     [rounds, requests, after.bytes_read - before.bytes_read]
+}
+
+#[test]
+fn rows_of_compressed_cells_take_the_round_trips_of_uncompressed_ones() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build();
+    runtime.unwrap().block_on(async {
+        let mut costs = Vec::new();
+        for compression in [CellCompression::None, CellCompression::Auto] {
+            let network = SimulatedNetwork {
+                latency: LATENCY,
+                bandwidth: 0,
+            };
+            let options = OpenOptions::default().simulate_network(network).cache(0);
+            let store = options.create("memory:").unwrap();
+            let (geometry, design) = several_blocks(compression);
+            let options = zvf::CreateOptions::new().seal(true);
+            zvf::create(&store, geometry, design, &options)
+                .await
+                .unwrap();
+            let one = total(&store, &Query::new().objects([7])).await;
+            let whole = total(&store, &Query::new()).await;
+            assert!(one[2] < whole[2] / 2, "{one:?} of {whole:?}");
+            costs.push(one);
+        }
+        let [[rounds, requests, _], [auto_rounds, auto_requests, _]] = costs[..] else {
+            panic!("two stores");
+        };
+        assert_eq!(auto_rounds, rounds);
+        // The first bytes of the positions and values of two chunks.
+        assert!(
+            auto_requests > requests && auto_requests <= requests + 4,
+            "{costs:?}"
+        );
+    });
 }
 
 #[test]
