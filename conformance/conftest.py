@@ -4,6 +4,7 @@ import collections
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from program import Failure, Files, Zvf
 
 ROOT = Path(__file__).resolve().parents[1]
+NODE = ROOT / "conformance/node"
 LINES = pytest.StashKey()
 
 
@@ -56,6 +58,12 @@ def report(tell, request):
     for what in sorted(name for name in counts if " " in name):
         tell(f"{counts[what]} {what}")
     tell(request.module.REPORT.format_map(counts))
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves long tests out of a sample."""
+    if config.getoption("--sample"):
+        items[:] = [item for item in items if "nightly" not in item.keywords]
 
 
 def pytest_generate_tests(metafunc):
@@ -137,6 +145,24 @@ def environment_of(list_, base=sys.executable):
         subprocess.run([*pip, requirements], check=True)
         (venv / "complete").write_bytes(text)
     return python
+
+
+@pytest.fixture(scope="session")
+def modules():
+    """The npm packages that `node` locks, installed into a folder beside the cargo target folder."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("node or npm (Node.js 18 or newer) is missing")
+    lock = (NODE / "package-lock.json").read_bytes()
+    folder = Path(os.environ.get("ZVF_ENVIRONMENTS") or ROOT / "target/xtask")
+    folder /= f"node-{hashlib.sha256(lock).hexdigest()[:8]}"
+    if not (folder / "complete").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(NODE / name, folder)
+        npm = "npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix"
+        subprocess.run([*npm.split(), folder], check=True)
+        (folder / "complete").write_bytes(lock)
+    return folder / "node_modules"
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -11,7 +11,6 @@ import hmac
 import http.client
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -45,24 +44,6 @@ PUBLIC = "sharded"
 # The account that every Azurite has, with its documented key.
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-
-
-@pytest.fixture(scope="module")
-def modules():
-    """The npm packages that `node` locks, installed into a folder beside the cargo target folder."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("node or npm (Node.js 18 or newer) is missing")
-    lock = (HERE / "node/package-lock.json").read_bytes()
-    folder = Path(os.environ.get("ZVF_ENVIRONMENTS") or ROOT / "target/xtask")
-    folder /= f"node-{hashlib.sha256(lock).hexdigest()[:8]}"
-    if not (folder / "complete").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / "node" / name, folder)
-        npm = "npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix"
-        subprocess.run([*npm.split(), folder], check=True)
-        (folder / "complete").write_bytes(lock)
-    return folder / "node_modules"
 
 
 @contextlib.contextmanager

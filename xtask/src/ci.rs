@@ -73,7 +73,7 @@ const BESIDE: &[Beside] = &[
         60,
     ),
     always("conformance: migrated stores", "conformance --migrated", 60),
-    always("conformance: files", "conformance --files", 120),
+    always("conformance: files", "conformance --files --sample", 120),
     Beside {
         name: "conformance: precomputed",
         words: "conformance --precomputed",

@@ -37,7 +37,7 @@ const JUDGES: [Judge; 10] = [
     ("page", "page"),
     (
         "files",
-        "tractograms surfaces point_clouds swc graphs geoparquet",
+        "tractograms surfaces point_clouds swc graphs geoparquet judges",
     ),
     ("b2nd", "b2nd"),
     ("random", "random_stores"),

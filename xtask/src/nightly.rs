@@ -43,6 +43,7 @@ pub(crate) fn all() -> Stages {
             always("conformance: stores of ours", "conformance --stores", 600),
             always("conformance: levels of ours", "conformance --pyramids", 600),
             always("conformance: arrays of Blosc2", "conformance --b2nd", 300),
+            always("conformance: files", "conformance --files", 300),
             // Optional in CI.
             always("conformance: precomputed", "conformance --precomputed", 300),
             always("Neuroglancer in Chromium", "conformance --viewer", 300),
