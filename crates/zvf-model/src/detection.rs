@@ -261,7 +261,7 @@ impl Evidence {
         for node in &candidates.mixed {
             notes.push(DetectionNote::Mixed(node));
         }
-        let generation = candidates.choose(version)?;
+        let generation = candidates.choose()?;
         match version {
             Some(version) if Generation::of_version(version) != Some(generation) => {
                 notes.push(DetectionNote::VersionOverridden {
@@ -412,14 +412,14 @@ impl Evidence {
                 }
                 None => {
                     forms.object_index = Some(ObjectIndexForm::Open);
-                    candidates.prefer("object_index", V0_6, V0_7);
+                    candidates.prefer_unless_documented("object_index", V0_6, V0_7);
                 }
                 // Rejected when the attributes are parsed.
                 Some(_) => {}
             }
         }
         let tables = [
-            ("object_attributes", self.object_attribute),
+            (OBJECT_ATTRIBUTES, self.object_attribute),
             (GROUPS, self.groups),
             ("composite links", self.composite_links),
             ("parametric/objects", self.parametric_objects),
@@ -442,7 +442,12 @@ impl Evidence {
                 _ => &mut forms.tables,
             };
             seen.get_or_insert(form);
-            candidates.prefer(node, low, high);
+            match (node, form) {
+                (OBJECT_ATTRIBUTES, TableForm::Array) => {
+                    candidates.prefer_unless_documented(node, low, high);
+                }
+                _ => candidates.prefer(node, low, high),
+            }
         }
         for scope in &self.scopes {
             if let Some(since) = scope.since() {
@@ -505,4 +510,5 @@ fn by_count(name: &str) -> bool {
 const VERTICES: &str = "vertices";
 const LINKS: &str = "links";
 const GROUPS: &str = "groups";
+const OBJECT_ATTRIBUTES: &str = "object_attributes";
 const CROSS_CHUNK: &str = "cross_chunk_links";

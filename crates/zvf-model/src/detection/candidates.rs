@@ -11,6 +11,8 @@ use crate::{
 pub(super) struct CandidateGenerations {
     pub(super) low: Generation,
     pub(super) high: Generation,
+    /// The generation of the version.
+    claimed: Option<Generation>,
     /// The first node that set limits.
     pub(super) first: Option<&'static str>,
     pub(super) mixed: Vec<&'static str>,
@@ -29,6 +31,7 @@ impl CandidateGenerations {
         Self {
             low,
             high,
+            claimed,
             first: convention.then_some("zarr_conventions"),
             mixed: Vec::new(),
         }
@@ -64,10 +67,24 @@ impl CandidateGenerations {
         }
     }
 
+    /// Adds a node like [`prefer`](Self::prefer), unless the store is one of 0.8.0, for which documents
+    /// describe the form as well.
+    pub(super) fn prefer_unless_documented(
+        &mut self,
+        node: &'static str,
+        low: Generation,
+        high: Generation,
+    ) {
+        let documented = Generation::V0_8_0;
+        let is_possible = (self.low..=self.high).contains(&documented);
+        if self.claimed != Some(documented) || !is_possible {
+            self.prefer(node, low, high);
+        }
+    }
+
     /// Returns the generation of the version if the structure allows it, otherwise the nearest.
-    pub(super) fn choose(&self, version: Option<Version>) -> Result<Generation, GenerationError> {
-        let proposed = version.and_then(Generation::of_version);
-        match (proposed, self.first) {
+    pub(super) fn choose(&self) -> Result<Generation, GenerationError> {
+        match (self.claimed, self.first) {
             (Some(proposed), _) => Ok(proposed.clamp(self.low, self.high)),
             (None, Some(_)) => Ok(self.high),
             (None, None) => Err(GenerationError::Undetermined),

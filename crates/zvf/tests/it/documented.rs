@@ -7,7 +7,11 @@ use zvf::{
     ValidateOptions,
 };
 use zvf_build::WritePlan;
-use zvf_model::layout::PartNames;
+use zvf_format::vlen::VlenFrame;
+use zvf_model::{
+    generation::Generation,
+    layout::{ObjectIndexForm, PartNames, TableForm},
+};
 
 use crate::{block_on, damage::is_same, migrated::migrated, validated};
 
@@ -18,6 +22,10 @@ const GROUPS: [&[i64]; 3] = [&[0, 2], &[], &[1, 2, 3]];
 
 /// Creates a padded store of points of four objects in groups, with an attribute.
 fn written() -> Files {
+    written_in(Profile::Padded)
+}
+
+fn written_in(profile: Profile) -> Files {
     let rows: Vec<[f32; 2]> = (0..40_u8)
         .map(|row| [f32::from(row), f32::from(row % 7)])
         .collect();
@@ -25,10 +33,12 @@ fn written() -> Files {
         .object_ids((0..40).map(|row| row / 10).collect());
     let values = (0..40_u8).map(f32::from);
     geometry.vertex = vec![Column::new("intensity", NumericColumn::float32(1, values))];
+    let weights = [0.5, 1.5, 2.5, 3.5];
+    geometry.object = vec![Column::new("weight", NumericColumn::float32(1, weights))];
     let groups = (0..).zip(GROUPS);
     geometry.groups = groups.map(|(group, ids)| (group, ids.to_vec())).collect();
     let design = Design::new(GeometryKind::Points)
-        .profile(Profile::Padded)
+        .profile(profile)
         .compression(CellCompression::None)
         .chunk_shape([10.0, 10.0]);
     block_on(async {
@@ -77,7 +87,7 @@ fn documented(files: &Files) -> Files {
     ));
     change(&mut files, "0", |level| {
         let present = &mut level["attributes"]["zarr_vectors_level"]["arrays_present"];
-        *present = json!(["vertices", "attributes", "groupings"]);
+        *present = json!(["vertices", "attributes", "groupings", "object_index"]);
     });
     files
 }
@@ -109,11 +119,12 @@ fn parts_are_read_under_the_names_of_documents() {
     );
     let options = ValidateOptions::default();
     assert_eq!(validated::findings(&files, &options), Vec::<String>::new());
-    let findings = validated::findings(&other, &options);
-    // The level lists the names of writers.
-    let is_listed = |line: &String| line.starts_with("ZV-L1-020") || line.starts_with("ZV-L1-021");
-    let unexpected = findings.iter().filter(|line| !is_listed(line));
-    assert_eq!(unexpected.collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!(validated::findings(&other, &options), Vec::<String>::new());
+    let mut tagged = other.clone();
+    change(&mut tagged, "0/groupings", |node| {
+        node["attributes"]["zv_array"] = json!("groupings");
+    });
+    assert_eq!(validated::findings(&tagged, &options), Vec::<String>::new());
     block_on(async {
         let open = |files: &Files| OpenOptions::default().from_memory(files.clone()).unwrap();
         let plain = Dataset::open(open(&files)).await.unwrap();
@@ -125,18 +136,110 @@ fn parts_are_read_under_the_names_of_documents() {
         for (found, expected) in results(&dataset).await.iter().zip(&expected) {
             assert!(is_same(found, expected), "{found:?}");
         }
-        let (migrated, report) = migrated(&dataset, Profile::V09).await.unwrap();
-        assert_eq!(report.lost, []);
-        for (found, expected) in results(&migrated).await.iter().zip(&expected) {
-            assert!(is_same(found, expected), "{found:?}");
+        for profile in [Profile::V09, Profile::V08] {
+            let (migrated, report) = migrated(&dataset, profile).await.unwrap();
+            assert_eq!(report.lost, []);
+            for (found, expected) in results(&migrated).await.iter().zip(&expected) {
+                assert!(is_same(found, expected), "{found:?}");
+            }
+            let files = validated::snapshot(migrated.store()).await;
+            let report = zvf::validate(migrated.store(), &options).await.unwrap();
+            assert!(report.findings.is_empty(), "{:?}", report.findings);
+            let has = |folder: &str| files.iter().any(|(path, _)| path.starts_with(folder));
+            assert!(has("0/vertex_attributes/") && has("0/groups"));
+            assert!(!has("0/attributes/") && !has("0/groupings"));
         }
-        let files = validated::snapshot(migrated.store()).await;
-        let report = zvf::validate(migrated.store(), &options).await.unwrap();
-        assert!(report.findings.is_empty(), "{:?}", report.findings);
-        let has = |folder: &str| files.iter().any(|(path, _)| path.starts_with(folder));
-        assert!(has("0/vertex_attributes/") && has("0/groups"));
-        assert!(!has("0/attributes/") && !has("0/groupings"));
     });
+}
+
+/// Manifests one after another, and attributes of objects as arrays of numbers, are the documents'
+/// form of 0.8.0, with vertices of either form.
+#[test]
+fn objects_are_stored_as_in_documents() {
+    for profile in [Profile::V08, Profile::Padded] {
+        let written = written_in(profile);
+        let files = with_open_manifests(&written);
+        let options = ValidateOptions::default();
+        assert_eq!(validated::findings(&files, &options), Vec::<String>::new());
+        block_on(async {
+            let open = |files: Files| OpenOptions::default().from_memory(files).unwrap();
+            let plain = Dataset::open(open(written)).await.unwrap();
+            let dataset = Dataset::open(open(files)).await.unwrap();
+            let layout = dataset.layout();
+            assert_eq!(layout.generation, Generation::V0_8_0);
+            assert_eq!(layout.object_index, ObjectIndexForm::Open);
+            assert_eq!(layout.tables, TableForm::Array);
+            let (moved, _) = migrated(&dataset, Profile::V09).await.unwrap();
+            let expected = results(&plain).await;
+            for dataset in [dataset, moved] {
+                for (found, expected) in results(&dataset).await.iter().zip(&expected) {
+                    assert!(is_same(found, expected), "{profile:?}: {found:?}");
+                }
+            }
+        });
+    }
+}
+
+/// Stores manifests in `data` with `offsets`, and the attribute of objects as numbers.
+fn with_open_manifests(files: &Files) -> Files {
+    let decoded = |path: &str| {
+        let file = files.iter().find(|(name, _)| name == path);
+        let (_, bytes) = file.unwrap_or_else(|| panic!("{path}"));
+        zstd::decode_all(bytes.as_slice()).unwrap()
+    };
+    let frame = decoded("0/object_index/manifests/c/0");
+    let manifests = VlenFrame::parse(&frame).unwrap();
+    let mut data = Vec::new();
+    let mut offsets = Vec::new();
+    for manifest in manifests {
+        offsets.extend(i64::try_from(data.len()).unwrap().to_le_bytes());
+        data.extend_from_slice(manifest);
+    }
+    let values = decoded("0/object_attributes/weight/data/c/0");
+    let replaced = ["0/object_index/manifests/", "0/object_attributes/weight/"];
+    let mut other: Files = files.clone();
+    other.retain(|(path, _)| !replaced.iter().any(|folder| path.starts_with(folder)));
+    change(&mut other, "0/object_index", |node| {
+        node["attributes"].as_object_mut().unwrap().remove("layout");
+    });
+    let weight = json!({
+        "zv_array": "object_attribute", "name": "weight", "dtype": "float32",
+        "fill_sentinel_meaning": "absent",
+    });
+    let none = json!({});
+    let arrays = [
+        ("0/object_index/data", "uint8", data.len(), data, &none),
+        (
+            "0/object_index/offsets",
+            "uint8",
+            offsets.len(),
+            offsets,
+            &none,
+        ),
+        (
+            "0/object_attributes/weight",
+            "float32",
+            values.len() / 4,
+            values,
+            &weight,
+        ),
+    ];
+    for (path, dtype, rows, bytes, attributes) in arrays {
+        let array = json!({
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [rows],
+            "data_type": dtype,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [rows]}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": 0,
+            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            "attributes": attributes,
+        });
+        other.push((format!("{path}/zarr.json"), array.to_string().into_bytes()));
+        other.push((format!("{path}/c/0"), bytes));
+    }
+    other
 }
 
 /// Ids of members are checked in rows as well.
