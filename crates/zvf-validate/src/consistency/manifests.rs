@@ -15,6 +15,7 @@ use zvf_model::{
 
 use crate::{
     batch::CellPayload,
+    chunked_part::cell_of_file,
     context::Context,
     rules::consistency as rules,
     store::LevelScope,
@@ -333,9 +334,13 @@ impl Manifests {
 
 /// Returns whether an array has rows, and the store holds none of its cells.
 fn is_bare(tree: &StoreTree, array: &TableArray) -> bool {
-    let metadata = array.key.metadata().ok();
-    let is_cell = |file: &str| metadata.as_ref().is_none_or(|own| own.as_str() != file);
-    array.len > 0 && !tree.below(&array.key).any(|(file, _)| is_cell(file))
+    let key = &array.key;
+    // Other files are not cells, whatever their names.
+    let is_cell = |file: &str| {
+        let node = tree.array(key);
+        node.is_some_and(|node| cell_of_file(key, node, file).is_some())
+    };
+    array.len > 0 && !tree.below(key).any(|(file, _)| is_cell(file))
 }
 
 /// Reads an array of 64-bit integers.

@@ -58,9 +58,10 @@ rules! { Structure;
     /// later take the header for links.
     NO_LINK_FRAGMENTS = "ZV-L1-016", Warning, "links without link fragments",
         Advice("migrate the store, which writes link_fragments");
-    /// Lines, polylines or streamlines have no `object_index`, so no path can be followed.
-    NO_OBJECT_INDEX = "ZV-L1-017", Error, "paths without an object index",
-        Advice("restore the folder from a backup, or correct geometry_types");
+    /// Lines, polylines or streamlines have no `object_index`, so no path can be followed. Or a level
+    /// lists an `object_index` that does not exist, so queries refuse the level.
+    NO_OBJECT_INDEX = "ZV-L1-017", Error, "no object index",
+        Advice("restore the folder from a backup, or correct geometry_types and arrays_present");
     /// The object index counts objects but has no manifests.
     NO_MANIFESTS = "ZV-L1-018", Error, "objects without manifests",
         Advice("restore the array from a backup; without it the members of each object are lost");

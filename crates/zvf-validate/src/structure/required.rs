@@ -184,6 +184,11 @@ impl LevelCheck<'_, '_> {
         let unlisted: Vec<&str> = present.filter(|name| !kept.contains(name)).collect();
         let right: Vec<&str> = kept.into_iter().chain(unlisted.iter().copied()).collect();
         let path = ["zarr_vectors_level", "arrays_present"];
+        if removed.contains(&OBJECT_INDEX) {
+            let message = "arrays_present lists object_index, which does not exist";
+            let (rule, key) = (&rules::NO_OBJECT_INDEX, &self.level.key);
+            self.context.report(rule, key, message);
+        }
         if !removed.is_empty() {
             let message = format!("it lists {removed:?}, which do not exist");
             let (rule, key) = (&rules::DECLARED_MISSING, &self.level.key);

@@ -70,9 +70,9 @@ pub(crate) async fn snapshot(store: &Store) -> Files {
         .collect()
 }
 
-fn design(kind: GeometryKind, checksum: bool) -> Design {
+fn design(kind: GeometryKind, profile: Profile, checksum: bool) -> Design {
     let mut design = Design::new(kind);
-    design.profile = Profile::V09;
+    design.profile = profile;
     design.chunk_shape = Some(vec![16.0, 16.0]);
     design.checksums = if checksum {
         CellChecksums::On
@@ -82,12 +82,11 @@ fn design(kind: GeometryKind, checksum: bool) -> Design {
     design
 }
 
-fn geometry(kind: GeometryKind) -> GeometryBuilder {
-    let design = design(kind, false);
+fn geometry(design: &Design) -> GeometryBuilder {
     let mut random = Random::new(7);
     let mut generator = GeometryGenerator {
         random: &mut random,
-        design: &design,
+        design,
         axes: 2,
         double: false,
         tag: 0,
@@ -113,8 +112,14 @@ fn made(geometry: GeometryBuilder, design: Design) -> Files {
     })
 }
 
+/// Creates a small store with attributes and groups, without checksums.
+pub(super) fn small(kind: GeometryKind, profile: Profile) -> Files {
+    let design = design(kind, profile, false);
+    made(geometry(&design), design)
+}
+
 /// Replaces a file by its mutant.
-pub(super) fn with(files: &Files, mutant: &Mutant) -> Files {
+fn with(files: &Files, mutant: &Mutant) -> Files {
     let files = files.iter().map(|(path, bytes)| {
         let bytes = if *path == mutant.file {
             &mutant.bytes
@@ -217,9 +222,9 @@ fn guarded(checked: &Files, original: &[u8], plain: &[u8], mutant: &Mutant) -> b
 
 #[expect(clippy::print_stdout, reason = "the test runner shows it on request")]
 fn check(kind: GeometryKind, min: usize) {
-    let geometry = geometry(kind);
-    let plain = made(geometry.clone(), design(kind, false));
-    let checked = made(geometry, design(kind, true));
+    let plain = small(kind, Profile::V09);
+    let design = design(kind, Profile::V09, true);
+    let checked = made(geometry(&design), design);
     let tally = judge(&plain, &checked, kind as usize);
     let judged = tally.found + tally.harmless + tally.guarded + tally.free;
     println!(
