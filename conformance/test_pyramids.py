@@ -7,16 +7,19 @@ other case.
 """
 
 import re
+import shutil
 
 import numpy as np
 from zarr_vectors import building
 from zarr_vectors.core import arrays as low
+from zarr_vectors.core.store import get_resolution_level, open_store
 from zarr_vectors.types.polylines import read_polylines
 from zarr_vectors.validate import validate
 
 from created_cases import CASES, built
 from created_reads import FALSE, LevelReader, some
 from program import differences
+from surfaces import grid
 
 REPORT = "zvf pyramid: {levels} levels of {stores} stores, {values} values read by the reference"
 LEVELS = 2
@@ -131,6 +134,50 @@ class Level(LevelReader):
 
 def as_keys(records):
     return [tuple((tuple(chunk), int(row)) for chunk, row in record) for record in records]
+
+
+def levels_of(store):
+    root = open_store(str(store), mode="r+")
+    return get_resolution_level(root, 0), get_resolution_level(root, 1)
+
+
+def test_values_of_links_between_levels(zvf, tmp_path):
+    """The package gives values to links, in both directions; they are read, shown, migrated, and go with the links."""
+    store, copies = tmp_path / "store.zv", [tmp_path / f"{profile}.zv" for profile in ("0.8", "0.9", "0.10")]
+    vertices, _ = grid(6)
+    arrays = dict(positions=vertices, object_ids=np.arange(len(vertices)) % 5)
+    zvf.create(store, arrays, "--kind", "points", "--chunk-shape", "8,8,8", "--no-seal")
+    zvf("pyramid", store, "--method", "bins", "--levels", 1, "--cross-level", "explicit", "--quiet")
+    for number, delta in enumerate((1, -1)):
+        level = levels_of(store)[number]
+        count = len(low.read_links(level, delta=delta))
+        low.write_link_attributes(level, "w", np.arange(count, dtype="f4"), num_links=count, delta=delta)
+    zvf("validate", "--repair", store)
+    shown = lambda of: zvf.json("info", of, "--physical")["levels"][0]["stored_links"][0]["attributes"][0]["name"]
+    read = lambda of, level, delta: zvf.json("links", of, "--level", level, "--delta", delta)["families"]
+    expected = read(store, 0, 1), read(store, 1, -1)
+    for families in expected:
+        (family,) = families
+        assert sorted(float(one[0]) for one in family["attributes"]["w"]) == list(range(len(vertices)))
+    for copy in copies:
+        zvf("migrate", store, copy, "--profile", copy.stem, "--quiet")
+        assert not zvf.codes(copy, "error", "warning"), copy
+    for one in (store, *copies):
+        assert shown(one) == "w"
+        values = lambda families: sorted(
+            (str(ends), value) for family in families for ends, value in zip(family["links"], family["attributes"]["w"])
+        )
+        for level, delta, families in ((0, 1, expected[0]), (1, -1, expected[1])):
+            assert values(read(one, level, delta)) == values(families), (one, delta)
+    # Links that are made again have no values. Those of a level that was not rebuilt were taken for them.
+    again = tmp_path / "again.zv"
+    shutil.copytree(store, again)
+    zvf("delete", store, "--object", "1", "--quiet")
+    zvf("pyramid", store, "--refresh", "--quiet")
+    zvf("pyramid", again, "--method", "bins", "--cell", "16,16,16", "--levels", 1, "--overwrite", "--quiet")
+    for one in (store, again):
+        assert not zvf.codes(one, "error", "warning"), one
+        assert not any("w" in family["attributes"] for family in read(one, 0, 1))
 
 
 def pytest_generate_tests(metafunc):

@@ -28,7 +28,7 @@ use zvf_write::writer::{begin_on, encode::root_bytes, or_changed};
 use super::{
     LevelDesign, LevelReport, PyramidLevels, PyramidOptions, PyramidReport,
     build::{Build, NewLevel},
-    commit_level,
+    clear, commit_level,
     design::Coarsening,
     kept, make, metadata,
     pending::PENDING_LEVELS,
@@ -396,6 +396,9 @@ async fn stage(
     build.chunks(&sorted).await?;
     build.crossing(&sorted).await?;
     build.deep_links().await?;
+    let present = base::surveyed(dataset).await?.levels().to_vec();
+    let target = build.target;
+    clear::values_of_links(dataset.store(), build.transaction(), target, &present).await?;
     if build.source.objects.is_some() {
         manifests::complete(build, stale, old);
     }
@@ -408,7 +411,6 @@ async fn stage(
     removed.add_unchanged(build);
     build.link_families().await?;
     build.groups().await?;
-    let target = build.target;
     let old = base::level(dataset, target).await?;
     // The recorded error still holds for unchanged chunks.
     build.tally.error = max_error(build.tally.error, stats::error(&old.other));
@@ -421,9 +423,8 @@ async fn stage(
         .await?;
     build.transaction().touch("*");
     let key = nodes::metadata(&Key::root())?;
-    let root = Node::parse(&key, build.transaction().root())?;
-    let present = base::surveyed(dataset).await?.levels().to_vec();
-    let mut root = root.attributes().clone();
+    let node = Node::parse(&key, build.transaction().root())?;
+    let mut root = node.attributes().clone();
     // The level is no longer stale, and the next one is stale where this one changed.
     let next = target.offset(1).filter(|next| present.contains(next));
     let mut levels = StaleLevels::parse(&root);
