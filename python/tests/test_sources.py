@@ -141,6 +141,15 @@ def test_tractograms_in_memory_are_sources() -> None:
         zvf.create("c.zv", source=tractogram)
 
 
+def test_objects_of_a_result_stay_in_their_other_groups() -> None:
+    store = made("streamlines")
+    found = store.query(groups="left")
+    assert list(found.groups) == [0]
+    zvf.create("b.zv", source=found)
+    sizes = {group.name: group.size for group in zvf.open("b.zv").groups()}
+    assert sizes == {"left": 1, "both": 1, "none": 0}
+
+
 def test_arguments_are_listed() -> None:
     store = made("points")
     parameters = inspect.signature(store.query).parameters

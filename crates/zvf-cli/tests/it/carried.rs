@@ -448,6 +448,40 @@ fn damage(bench: &Bench, node: &str) {
     }
 }
 
+/// A selection by a group kept this group alone.
+#[test]
+fn objects_selected_by_a_group_stay_in_their_other_groups() {
+    let bench = Bench::new();
+    for (name, text) in PATHS {
+        bench.file(name, text);
+    }
+    bench.file("a.groups.csv", "group,object_id\n0,0\n0,1\n1,1\n2,0\n");
+    bench.file(
+        "a.group_attributes.csv",
+        "group,group.name\n0,both\n1,two\n2,one\n",
+    );
+    let line = [
+        "create",
+        "@a.zv",
+        "--from",
+        "@a.csv",
+        "--kind",
+        "streamlines",
+        "--quiet",
+    ];
+    bench.says(&line);
+    for file in ["@b.csv", "@b.npz", "@b.trx"] {
+        let query = ["query", "@a.zv", "--group", "two", "-o", file, "--quiet"];
+        assert_eq!(bench.code(&query), Some(0));
+        let store = format!("{file}.zv");
+        bench.says(&["create", &store, "--from", file, "--quiet"]);
+        for (group, members) in [("both", 1), ("two", 1)] {
+            let found = bench.json(&["query", &store, "--group", group]);
+            assert_eq!(found["objects"], members, "{file}, {group}");
+        }
+    }
+}
+
 /// They were left out with a line, and the exit code was 0.
 #[test]
 fn damaged_tables_beside_a_selection_are_errors() {

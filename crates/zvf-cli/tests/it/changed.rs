@@ -56,7 +56,7 @@ fn append_adds_objects() {
     assert!(found["bytes_written"].as_u64() > Some(0));
     let expected = "x,y,z,part,object_id,vertex.fa\n\
         1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n\
-        object_id,object.length\n6,3.0\n8,2.5\ngroup,object_id\n1,8\n1,6\n";
+        object_id,object.length\n6,3.0\n8,2.5\ngroup,object_id\n0,8\n1,8\n1,6\n";
     assert_eq!(bench.result("@a.zv", &["--group", "1"]), expected);
     let info = bench.json(&["info", "@a.zv"]);
     assert_eq!(info["levels"][0]["vertices"], 7);
@@ -97,7 +97,7 @@ fn appending_an_existing_object_is_an_error() {
     assert_eq!(added, expected);
     let members = bench.result("@a.zv", &["--group", "1"]);
     assert!(
-        members.ends_with("group,object_id\n1,8\n1,10\n"),
+        members.ends_with("group,object_id\n0,8\n0,10\n1,8\n1,10\n"),
         "{members}"
     );
 }
@@ -1034,7 +1034,7 @@ fn requested_groups_have_the_members_of_the_selection() {
     assert!(
         bench
             .result("@b.zv", &[])
-            .ends_with("group,object_id\n0,8\n")
+            .ends_with("group,object_id\n0,8\n1,8\n")
     );
 }
 

@@ -87,8 +87,8 @@ impl ResultDescription {
     }
 
     /// Adds the groups of the objects in a result and their attributes. Members that are not in
-    /// the result are left out, because the file does not hold them. A query for groups keeps its
-    /// groups.
+    /// the result are left out, because the file does not hold them. The groups of a query for groups
+    /// stay, also without members.
     ///
     /// # Errors
     ///
@@ -147,11 +147,7 @@ impl ResultDescription {
             let column = catalog.group_values(level, name, None).await?;
             self.description.group.push(column);
         }
-        if result.groups.is_empty() {
-            self.add_groups(&groups, result);
-        } else {
-            self.trim_groups(result);
-        }
+        self.add_groups(&groups, result);
         Ok(())
     }
 
@@ -179,6 +175,7 @@ impl ResultDescription {
             self.left_out
                 .push(format!("{rest}: more than {MAX_GROUPS} groups"));
         }
+        let requested: BTreeSet<u64> = result.groups.drain(..).map(|group| group.id).collect();
         let mut outside = 0_u64;
         for id in 0..count {
             let Some(group) = groups.members(id) else {
@@ -193,21 +190,10 @@ impl ResultDescription {
             };
             outside = outside.saturating_add(group.len().saturating_sub(len_u64(members.len())));
             // An unused number is a group without members, too, but it has no attributes.
-            if !members.is_empty() || group.is_empty() && self.has_attributes(id) {
+            let is_named = group.is_empty() && self.has_attributes(id);
+            if !members.is_empty() || is_named || requested.contains(&id) {
                 result.groups.push(ObjectGroup { id, members });
             }
-        }
-        self.note_members(outside);
-    }
-
-    /// Leaves the members of requested groups out that are not in the result.
-    fn trim_groups(&mut self, result: &mut QueryResult) {
-        let selected: BTreeSet<i64> = result.objects.iter().copied().collect();
-        let mut outside = 0_u64;
-        for group in &mut result.groups {
-            let before = group.members.len();
-            group.members.retain(|member| selected.contains(member));
-            outside = outside.saturating_add(len_u64(before.saturating_sub(group.members.len())));
         }
         self.note_members(outside);
     }
