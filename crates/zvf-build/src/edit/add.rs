@@ -185,14 +185,12 @@ impl LevelSnapshot {
                 })
                 .collect();
             edits.touched_objects.insert(*id);
+            edits.objects.push(*id);
             match self.tables.row_of.get(id) {
                 Some(row) => {
                     self.tables.manifests[*row] = self.tables.encoded(&fragments, self.axes)?;
                 }
-                None => {
-                    self.tables.push(*id, &fragments, self.axes)?;
-                    edits.objects.push(*id);
-                }
+                None => self.tables.push(*id, &fragments, self.axes)?,
             }
         }
         for attribute in &plan.geometry.object {

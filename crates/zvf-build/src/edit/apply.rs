@@ -52,6 +52,7 @@ impl LevelSnapshot {
             self.add(plan, change, &mut chunks, &mut cells, &mut edits)?;
         } else {
             self.tables.remove(&change.remove);
+            edits.objects.extend(&change.remove);
         }
         let emptied: BTreeSet<Vec<i64>> = chunks
             .iter()

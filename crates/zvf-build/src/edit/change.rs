@@ -117,6 +117,6 @@ pub struct Edits {
     pub severed: usize,
     /// Number of links removed because an end was removed.
     pub links: usize,
-    /// Ids of added objects.
+    /// Ids of the objects that were added or replaced, or else removed.
     pub objects: Vec<i64>,
 }

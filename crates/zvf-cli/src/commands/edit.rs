@@ -154,9 +154,7 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     if input.row_ids.is_some() && (has_objects || is_exchange) {
         notes.push("row ids left out: objects are replaced by their ids".to_owned());
     }
-    let own = geometry.owners().ids().filter(|_| !renumbers);
-    let mut ids = changed.objects.clone();
-    ids.extend(own.into_iter().flatten());
+    let ids = changed.objects.clone();
     let report = EditOutput::new(&work.store, Ok(changed))
         .objects(ids)
         .read(&input)

@@ -125,10 +125,12 @@ fn w3_replaced_objects_keep_their_ids() {
             .await
             .unwrap();
         assert_eq!((changed.added, changed.removed), (20, 20));
-        assert!(changed.objects.is_empty());
+        assert_eq!(changed.objects, [3]);
+        let removed = editor.remove(&[9]).await.unwrap();
+        assert_eq!(removed.objects, [9]);
         let result = read(&store, &Query::new()).await;
-        assert_eq!(result.objects, (0..10).collect::<Vec<i64>>());
-        assert_eq!(result.positions.len(), 200);
+        assert_eq!(result.objects, (0..9).collect::<Vec<i64>>());
+        assert_eq!(result.positions.len(), 180);
         // The object keeps its attributes.
         let ColumnValues::Numeric(scores) = &result.object[0].values else {
             panic!("scores are numbers")
