@@ -78,6 +78,8 @@ enum DeleteError {
     NoGroup(u64),
     #[error("{0} has no objects; select vertices with --where, --bbox, --sphere or --rows")]
     NoObjects(String),
+    #[error("vertices of {0} cannot be removed one by one; remove whole objects")]
+    PathVertices(&'static str),
 }
 
 /// Finds the objects and deletes them.
@@ -192,6 +194,7 @@ async fn delete_rows(
     let rows = row_ids(&table, file)?;
     let transaction = arguments.at_transaction.or(table.transaction);
     let opened = work.open(Operation::Delete).await?;
+    check_vertices(&opened)?;
     let mut notes = opened.notes();
     let changed = if rows.is_empty() {
         Err(NoChange::Nothing)
@@ -218,6 +221,7 @@ async fn delete_selected(
     let DeleteArgs {
         work, selecting, ..
     } = arguments;
+    check_vertices(opened)?;
     let mut query = Query::new();
     selecting.select(&mut query)?;
     selecting.check_axes(&axis_names(&opened.dataset))?;
@@ -246,6 +250,16 @@ async fn delete_selected(
     let mut done = work.done(&EditOutput::new(&work.store, changed).noted(notes))?;
     done.is_negative = arguments.fail_empty && is_empty;
     Ok(done)
+}
+
+/// Checks that the store has vertices that can be deleted one by one.
+fn check_vertices(opened: &EditSession) -> Result<(), DeleteError> {
+    match opened.dataset.root().first_kind() {
+        Some(kind) if kind.is_paths() || kind == GeometryKind::Skeletons => {
+            Err(DeleteError::PathVertices(kind.name()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the objects that a query finds, and the number of vertices it finds that belong to none;

@@ -210,6 +210,16 @@ fn vertices_of_paths_are_not_deleted() {
     let expected =
         "error: vertices of streamlines cannot be removed one by one; remove whole objects\n";
     assert_eq!(said, expected);
+    // A dry run promises nothing else.
+    let line = [
+        "delete",
+        "@a.zv",
+        "--vertices",
+        "--where",
+        "x > 1",
+        "--dry-run",
+    ];
+    assert_eq!(bench.refused(&line), expected);
 }
 
 #[test]
