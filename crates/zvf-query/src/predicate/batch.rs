@@ -123,6 +123,38 @@ mod tests {
         }
     }
 
+    /// `fa = 0.1` found nothing, because 0.1 is no 32-bit float.
+    #[test]
+    fn floats_of_32_bits_equal_the_decimals_that_they_were_written_as()
+    -> Result<(), Box<dyn core::error::Error>> {
+        let values = [0.1, 0.2, f32::MAX, f32::INFINITY];
+        let cell = encode(&values, ByteOrder::Little);
+        let mut table = CellTable::default();
+        let floats = NumericRows::parse(&cell, Dtype::parse("float32")?, 1.try_into()?)?;
+        table.add_numbers(Scope::Vertex, "a", floats)?;
+        let columns = BulkTable(table, &values);
+        for (form, expected) in [
+            ("a = 0.1", &[0][..]),
+            ("0.1 = a", &[0]),
+            ("a in (0.2, 5)", &[1]),
+            ("a > 0.1", &[1, 2, 3]),
+            ("a <= 0.1", &[0]),
+            ("a between 0.1 and 0.2", &[0, 1]),
+            // A number beyond 32-bit floats is no infinity.
+            ("a > 1e300", &[3]),
+            ("a = 1e300", &[]),
+        ] {
+            let bound = Predicate::parse(form)?.bind(&columns)?;
+            let mut selected = Vec::new();
+            bound.select(&columns, 0..values.len(), &mut selected);
+            assert_eq!(selected, expected, "{form}");
+            let all = bound.evaluate_all(&columns, values.len());
+            let truths = all.iter().zip(0..).filter(|(truth, _)| truth.is_true());
+            assert!(truths.map(|(_, row)| row).eq(selected), "{form}");
+        }
+        Ok(())
+    }
+
     #[test]
     fn evaluate_all_equals_evaluate_of_each_row() -> Result<(), Box<dyn core::error::Error>> {
         let values = [0.5, 16_777_216.0, -0.0, f32::NAN, f32::INFINITY, -3.0, 2.5];

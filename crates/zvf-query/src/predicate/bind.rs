@@ -77,9 +77,8 @@ impl Side<'_> {
             Self::Column(_, ColumnType::Bool) | Self::Literal(Literal::Bool(_)) => {
                 Some(ValueType::Bool)
             }
-            Self::Column(_, ColumnType::Numbers) | Self::Literal(Literal::Number(_)) => {
-                Some(ValueType::Number)
-            }
+            Self::Column(_, ColumnType::Numbers | ColumnType::Float32)
+            | Self::Literal(Literal::Number(_)) => Some(ValueType::Number),
             Self::Column(_, ColumnType::Categories(_)) | Self::Literal(Literal::Text(_)) => {
                 Some(ValueType::Text)
             }
@@ -87,13 +86,32 @@ impl Side<'_> {
         }
     }
 
-    /// Returns the operand of a numeric or bool comparison; `None` for text and `null`.
-    fn term(&self) -> Option<Term> {
+    /// Returns the operand of a numeric or bool comparison with `other`; `None` for text and `null`.
+    fn term(&self, other: &Self) -> Option<Term> {
         match self {
-            Self::Column(slot, ColumnType::Bool | ColumnType::Numbers) => Some(Term::Slot(*slot)),
-            Self::Literal(Literal::Number(number)) => Some(Term::Number(*number)),
+            Self::Column(slot, ColumnType::Bool | ColumnType::Numbers | ColumnType::Float32) => {
+                Some(Term::Slot(*slot))
+            }
+            Self::Literal(Literal::Number(number)) => Some(Term::Number(other.rounded(*number))),
             Self::Literal(Literal::Bool(value)) => Some(Term::Bool(*value)),
             _ => None,
+        }
+    }
+
+    /// Rounds a number as the values of the operand are rounded: 0.1 is no 32-bit float, and would equal
+    /// none. A number beyond them stays, because it is no infinity.
+    fn rounded(&self, number: Number) -> Number {
+        match (self, number) {
+            (Self::Column(_, ColumnType::Float32), Number::Float(value)) => {
+                #[expect(
+                    clippy::as_conversions,
+                    clippy::cast_possible_truncation,
+                    reason = "std rounds an f64 to an f32 in no other way"
+                )]
+                let near = f64::from(value as f32);
+                Number::Float(if near.is_finite() { near } else { value })
+            }
+            _ => number,
         }
     }
 }
@@ -174,11 +192,13 @@ impl<C: ColumnSource> Binder<'_, C> {
         }
         let has_null = list.iter().any(Literal::is_null);
         match side {
-            Side::Column(slot, ColumnType::Numbers) => {
+            Side::Column(slot, ColumnType::Numbers | ColumnType::Float32) => {
                 let mut numbers: Vec<_> = list
                     .iter()
                     .filter_map(|literal| match literal {
-                        Literal::Number(number) => (!number.is_nan()).then_some(*number),
+                        Literal::Number(number) => {
+                            (!number.is_nan()).then(|| side.rounded(*number))
+                        }
                         _ => None,
                     })
                     .collect();
@@ -251,7 +271,7 @@ fn compare(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<
             };
             Node::Ranks([(*a, ranks(left)), (*b, ranks(right))], comparison)
         }
-        _ => match (left.term(), right.term()) {
+        _ => match (left.term(right), right.term(left)) {
             (Some(left), Some(right)) => Node::Compare(left, comparison, right),
             // One operand is `null`.
             _ => Node::Constant(Truth::Unknown),

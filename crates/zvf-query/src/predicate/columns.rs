@@ -45,6 +45,8 @@ pub enum ColumnType<'a> {
     Bool,
     /// [`Datum::Number`]
     Numbers,
+    /// [`Datum::Number`] of 32-bit floats. A number with decimals is compared as the nearest of these.
+    Float32,
     /// [`Datum::Category`], with the text of each category.
     Categories(Vec<&'a str>),
 }

@@ -13,6 +13,7 @@ fn comparable(column: &Column) -> Option<(u32, ColumnType<'_>)> {
         ColumnValues::Numeric(rows) => match rows.kind {
             Kind::Complex64 | Kind::Complex128 => None,
             Kind::Bool => Some((rows.width, ColumnType::Bool)),
+            Kind::Float32 => Some((rows.width, ColumnType::Float32)),
             _ => Some((rows.width, ColumnType::Numbers)),
         },
         ColumnValues::Dictionary { words, .. } => {

@@ -105,6 +105,7 @@ impl ColumnSource for CellTable<'_> {
             Data::Rows(rows) => {
                 let column_type = match rows.dtype().kind() {
                     Kind::Bool => ColumnType::Bool,
+                    Kind::Float32 => ColumnType::Float32,
                     _ => ColumnType::Numbers,
                 };
                 (rows.columns().get(), column_type)

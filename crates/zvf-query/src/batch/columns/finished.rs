@@ -32,8 +32,11 @@ impl ColumnView for FinishedView<'_> {
 
     fn values(&self) -> ColumnType<'_> {
         match &self.column.values {
-            ColumnValues::Numeric(rows) if rows.kind == Kind::Bool => ColumnType::Bool,
-            ColumnValues::Numeric(_) => ColumnType::Numbers,
+            ColumnValues::Numeric(rows) => match rows.kind {
+                Kind::Bool => ColumnType::Bool,
+                Kind::Float32 => ColumnType::Float32,
+                _ => ColumnType::Numbers,
+            },
             ColumnValues::Dictionary { words, .. } => {
                 ColumnType::Categories(words.iter().map(String::as_str).collect())
             }

@@ -109,6 +109,7 @@ impl ColumnView for CellView<'_> {
         match (&self.words, self.metadata.dtype.kind()) {
             (Some(words), _) => ColumnType::Categories(words.iter().map(String::as_str).collect()),
             (None, Kind::Bool) => ColumnType::Bool,
+            (None, Kind::Float32) => ColumnType::Float32,
             (None, _) => ColumnType::Numbers,
         }
     }
