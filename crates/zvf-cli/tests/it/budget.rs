@@ -89,6 +89,15 @@ fn a_budget_reports_the_chosen_levels() {
          raise --budget or narrow the query; zvf pyramid makes coarser levels, with fewer objects by --sparsity\n"
     );
     assert_eq!(said, expected);
+    // A predicate selects among the vertices that the budget chose.
+    let noted = bench.json(&["query", "@a.zv", "--budget", &max, "--where", "x > -1e9"]);
+    let notes = noted["notes"].to_string();
+    assert!(
+        notes.contains("selects among a part of the vertices"),
+        "{notes}"
+    );
+    let noted = bench.json(&["query", "@a.zv", "--budget", &all, "--where", "x > -1e9"]);
+    assert_eq!(noted["notes"], serde_json::json!([]));
     let said = bench.refused(&["query", "@a.zv", "--budget", "9", "--focus", "1,2,3"]);
     assert!(
         said.starts_with("error: --focus has 3 axes, the store has 2"),

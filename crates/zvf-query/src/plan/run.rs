@@ -332,6 +332,7 @@ impl Session<'_> {
         let levels = match chosen.max {
             None => {
                 let parts = chosen.alternatives.first().map_or(&[][..], Vec::as_slice);
+                note_fraction(query, parts, &diagnostics);
                 self.run_parts(query, batching, parts, &diagnostics, each)
                     .await?
             }
@@ -544,6 +545,7 @@ impl Session<'_> {
             }
             if vertices <= max {
                 diagnostics.absorb(&own);
+                note_fraction(query, &parts, diagnostics);
                 return Ok((kept, levels));
             }
             over = levels.first().map(|first| (first.level, vertices));
@@ -599,4 +601,23 @@ impl Session<'_> {
 /// Returns the finest level of a result.
 fn finest(levels: &[LevelUse]) -> Option<LevelId> {
     levels.iter().map(|level| level.level).min()
+}
+
+/// Notes that a predicate selects among a part of the vertices, because a budget chose coarser levels or
+/// samples.
+fn note_fraction(query: &Query, parts: &[LevelPart], diagnostics: &Diagnostics) {
+    let is_all = |part: &LevelPart| {
+        part.level == LevelId::FULL && part.chunks.is_none() && part.sample.is_none()
+    };
+    let LevelChoice::Budget(budget) = query.level else {
+        return;
+    };
+    if query.filter.is_none() || parts.iter().any(is_all) {
+        return;
+    }
+    diagnostics.note(format!(
+        "the predicate selects among a part of the vertices, which the budget of {} chose; query level 0 \
+         for all that satisfy it",
+        budget.vertices
+    ));
 }
