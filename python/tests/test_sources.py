@@ -180,6 +180,24 @@ def test_an_affine_in_the_wrong_direction_is_named() -> None:
     with pytest.raises(zvf.InputError, match="no vertex is inside the volume"):
         store.sample(volume, into="t2", affine=away)
     assert [one.name for one in store.attributes()].count("t2") == 0
+    to_positions = np.diag([2.0, 2, 2, 1])
+    to_positions[:3, 3] = -0.5
+    with pytest.raises(zvf.InputError, match="a small part of the vertices .* give its inverse"):
+        store.sample(volume, into="t3", affine=to_positions)
+    moved = np.eye(4)
+    moved[0, 3] = 3
+    with pytest.warns(zvf.ZvfWarning, match="4 of 6 vertices are outside the volume"):
+        report = store.sample(volume, into="t4", affine=moved)
+    assert report.outside == 4 and len(report.notes) == 1
+
+
+def test_the_unit_of_an_image_is_that_of_its_affine() -> None:
+    store = made("points")
+    image = SimpleNamespace(
+        dataobj=np.arange(343.0).reshape(7, 7, 7), affine=np.diag([0.001, 0.001, 0.001, 1]), header=None
+    )
+    assert store.sample(image, into="t1").outside == 0
+    assert store.query(where="x = 1").vertex["t1"].tolist() == pytest.approx([49])
 
 
 def test_units_are_one_decision() -> None:

@@ -247,7 +247,7 @@ def test_planned_samples_equal_those_of_one_process() -> None:
     affine = np.diag([0.25, 0.25, 0.25, 1.0])
     for options in (
         {"affine": affine, "outside": -1.0},
-        {"reduce": "mean", "interpolation": "cubic", "memory": 1 << 20},
+        {"reduce": "mean", "interpolation": "cubic", "memory": 1 << 20, "outside": -2.0},
         {"reduce": "max", "overwrite": True, "outside": "edge"},
     ):
         given: Any = options

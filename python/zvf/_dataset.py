@@ -699,7 +699,7 @@ class Dataset:
 
         Args:
             volume: An array, an image of nibabel, or a `.npy`, `.nii`, `.nii.gz`, `.b2nd` or `.tet`
-                file. Images and NIfTI files have an affine. Masked floats are NaN, and masked integers are refused.
+                file. Images and NIfTI files have an affine and a unit, mm by default. Masked floats are NaN, and masked integers are refused.
             into: Name of the attribute.
             progress: A function of the work done and all work known so far, or `True` for a bar.
             **options: `SampleOptions` lists the arguments.
@@ -713,8 +713,9 @@ class Dataset:
         keywords = sampling(into, options)
         if hasattr(volume, "dataobj") and hasattr(volume, "affine"):
             # An image of nibabel, whose matrix maps voxels to positions.
-            to_voxels = np.linalg.inv(np.asarray(volume.affine, np.float64))
-            keywords.setdefault("affine", to_voxels.reshape(-1).tolist())
+            if "affine" not in keywords:
+                to_voxels = np.linalg.inv(np.asarray(volume.affine, np.float64))
+                keywords |= {"affine": to_voxels.reshape(-1).tolist(), "metres": _unit_of(volume)}
             volume = volume.dataobj
         if isinstance(volume, (str, os.PathLike)):
             given: Any = os.fspath(volume)
@@ -834,6 +835,16 @@ SEARCH = ("nearest", "k", "bbox", "sphere", "mode", "clip", "objects", "groups",
 """Arguments that restrict a search for objects near a position, but not the objects it finds."""
 
 SELECTIONS = ("objects", "groups", "where", "bbox", "sphere", "nearest", "chunks")
+
+
+METRES = {"meter": 1.0, "mm": 1e-3, "micron": 1e-6}
+"""Sizes in metres of the units of images."""
+
+
+def _unit_of(image: Any) -> float:
+    """Return the size in metres of the unit of an image of nibabel: mm unless its header names another."""
+    units = getattr(getattr(image, "header", None), "get_xyzt_units", None)
+    return METRES.get(units()[0] if units else "mm", 1e-3)
 
 
 def _described(options: Mapping[str, Any]) -> str:

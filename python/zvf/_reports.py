@@ -62,6 +62,8 @@ class SampleReport:
     """Number of chunks with values."""
     bytes: int
     """Number of bytes written."""
+    notes: list[str] = field(default_factory=list)
+    """Reasons to doubt the map from positions to voxels."""
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,21 @@ impl NiftiArray {
         self.world_to_voxel.as_ref().ok_or_else(|| self.singular())
     }
 
+    /// Returns the map to voxel indices of positions in units of these lengths in metres, one for each
+    /// axis. Without a length, they are in the unit of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`NiftiError::Singular`] if the transform cannot be inverted.
+    pub fn map_from(&self, metres: &[Option<f64>]) -> Result<Affine, DenseError> {
+        let factors = metres
+            .iter()
+            .map(|own| own.map_or(1.0, |own| own / self.unit));
+        Ok(self
+            .world_to_voxel()?
+            .scaled(&factors.collect::<Vec<f64>>()))
+    }
+
     fn singular(&self) -> DenseError {
         DenseError::nifti(self.name(), NiftiError::Singular(self.transform.name()))
     }

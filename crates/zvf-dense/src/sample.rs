@@ -13,7 +13,7 @@ mod whole;
 
 pub use crate::error::AffineError;
 pub use affine::Affine;
-pub use overlap::{ApartError, check_overlap};
+pub use overlap::{ApartError, check_overlap, outside_note};
 pub use recipe::SampleRecipe;
 
 use core::ops::Deref;

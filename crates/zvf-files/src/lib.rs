@@ -94,7 +94,7 @@ pub use zvf_tables::{
     ObjectFiles, OutputColumn, OutputFile, OutputFileError, OutputTable, RowIdPolicy,
     StoreDescription, TableKey, TableStream, WholeFile, WrittenFiles, check_unit, check_writable,
     display,
-    length::{LengthConversion, LengthUnit, convert_lengths},
+    length::{LengthConversion, LengthUnit, convert_lengths, length_scales},
     match_space, other_system, read_keyed, read_keys, settle_units, stated_kind, write_bytes,
 };
 use zvf_tables::{length, values};

@@ -17,14 +17,18 @@ use zvf::{
 use zvf_dense::{
     DenseArray,
     nifti::NiftiArray,
-    sample::{Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler, check_overlap},
+    sample::{
+        Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler, check_overlap,
+        outside_note,
+    },
 };
+use zvf_files::length_scales;
 
 use crate::{
     dataset::PyDataset,
     dense::{is_nifti, open_array, open_bytes, open_nifti},
     engine,
-    errors::{IntoException, exception, unusable},
+    errors::{IntoException, exception, unusable, warn},
     options::Keywords,
     progress::ProgressCallback,
     unfinished::warn_unfinished,
@@ -61,7 +65,14 @@ pub(crate) fn sample<'py>(
     let found = PyDict::new(py);
     found.set_item("transaction", report.transaction)?;
     found.set_item("vertices", report.vertices)?;
-    found.set_item("outside", sampling.outside.load(Ordering::Relaxed))?;
+    let outside = sampling.outside.load(Ordering::Relaxed);
+    found.set_item("outside", outside)?;
+    let is_told = arguments.options.outside.is_none();
+    let note = outside_note(outside, report.vertices).filter(|_| is_told);
+    if let Some(note) = &note {
+        warn(py, "ZvfWarning", note)?;
+    }
+    found.set_item("notes", note.into_iter().collect::<Vec<String>>())?;
     found.set_item("chunks", report.chunks)?;
     found.set_item("bytes", report.bytes)?;
     Ok(found)
@@ -128,6 +139,8 @@ struct Arguments {
     reduction: Option<ObjectReduction>,
     /// Dataset of the volume.
     dataset: Option<String>,
+    /// Size in metres of the unit that the affine maps from; that of the store unless given.
+    metres: Option<f64>,
 }
 
 impl Arguments {
@@ -162,6 +175,7 @@ impl Arguments {
             overwrite: given.get("overwrite")?.unwrap_or(false),
             reduction: given.word("reduce", reduction, "mean, sum, min or max")?,
             dataset: given.get("dataset")?,
+            metres: given.get("metres")?,
         })
     }
 
@@ -173,9 +187,19 @@ impl Arguments {
         dataset: &PyDataset,
     ) -> PyResult<Sampling> {
         let budget = self.options.budget;
-        let (array, own) = self::volume(py, volume, self.dataset.as_deref(), budget)?;
-        self.options.affine = self.options.affine.take().or(own);
-        let axes = dataset.current().root().axes.len();
+        let current = dataset.current();
+        let scales = length_scales(current.root());
+        let (array, own) = self::volume(py, volume, self.dataset.as_deref(), budget, &scales)?;
+        let given = self.options.affine.take();
+        self.options.affine = match self.metres {
+            // The affine of an image is in its own unit.
+            Some(unit) => {
+                let factors = scales.iter().map(|own| own.map_or(1.0, |own| own / unit));
+                given.map(|given| given.scaled(&factors.collect::<Vec<f64>>()))
+            }
+            None => given.or(own),
+        };
+        let axes = current.root().axes.len();
         if let Some(affine) = self.options.affine.as_ref()
             && affine.axes() != axes
         {
@@ -185,7 +209,7 @@ impl Arguments {
                 dataset.address()
             )));
         }
-        if let Some(bounds) = dataset.current().root().bounds.as_ref()
+        if let Some(bounds) = current.root().bounds.as_ref()
             && self.options.outside.is_none()
             && array.shape().len() >= axes
         {
@@ -242,6 +266,7 @@ fn volume(
     volume: &Bound<'_, PyAny>,
     dataset: Option<&str>,
     memory: Option<u64>,
+    scales: &[Option<f64>],
 ) -> PyResult<(Arc<dyn DenseArray>, Option<Affine>)> {
     if let Ok(bytes) = volume.cast::<PyArray1<u8>>() {
         let bytes = bytes.readonly().as_slice()?.to_vec();
@@ -260,8 +285,7 @@ fn volume(
     let array: NiftiArray = engine::compute(py, || open_nifti(&path, memory))?
         .map_err(|error| error.into_exception(py))?;
     let map = array
-        .world_to_voxel()
-        .map_err(|error| error.into_exception(py))?
-        .clone();
+        .map_from(scales)
+        .map_err(|error| error.into_exception(py))?;
     Ok((Arc::new(array), Some(map)))
 }

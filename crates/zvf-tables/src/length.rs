@@ -3,6 +3,7 @@
 use core::fmt;
 
 use zvf::{AxisSpec, NumericColumn, numeric::Kind};
+use zvf_model::root::RootMetadata;
 
 use crate::floats::{narrow, to_f32_bytes, to_f64};
 
@@ -92,6 +93,18 @@ impl LengthUnit {
     pub fn plural(self) -> String {
         format!("{}s", self.name.replace("meter", "metre"))
     }
+}
+
+/// Returns the size in metres of the unit of each axis of a store; `None` for an axis that has no unit of
+/// length.
+pub fn length_scales(root: &RootMetadata) -> Vec<Option<f64>> {
+    let axes = root.axes.iter().map(|axis| {
+        let mut described = AxisSpec::new(&axis.name);
+        described.kind = axis.kind.clone().unwrap_or(described.kind);
+        described.unit.clone_from(&axis.unit);
+        LengthUnit::of_axis(&described).map(LengthUnit::metres)
+    });
+    axes.collect()
 }
 
 /// A power of ten by which lengths are multiplied. Negative powers are not exact in binary, so

@@ -17,8 +17,12 @@ use zvf::{
 use zvf_dense::{
     DenseArray, ReadCost,
     npy::NpyArray,
-    sample::{Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler, check_overlap},
+    sample::{
+        Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler, check_overlap,
+        outside_note,
+    },
 };
+use zvf_files::length_scales;
 
 use crate::{
     dense::{self, MemoryArgs},
@@ -33,7 +37,7 @@ use crate::{
 #[command(
     after_help = "Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n is at n. Further axes of the volume
 become several values per vertex. Without --affine, positions in a NIfTI volume are mapped to voxels by the inverse of its
-sform, or else its qform, and must be in its units. The attribute is written in one transaction.
+sform, or else its qform, in the unit of its header, which is mm unless it names another. The attribute is written in one transaction.
 
 Examples:
   zvf sample tracts.zv md.nii --into md
@@ -137,6 +141,10 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
     };
     let written = written.map_err(|error| with_hint(Operation::Sample, error))?;
     let (outside, reads) = (sampling.outside(), sampling.reads());
+    let notes: Vec<String> = outside_note(outside, written.vertices)
+        .filter(|_| args.outside.is_none())
+        .into_iter()
+        .collect();
     let dtype = match args.reduce {
         None => spec.kind.name(),
         Some(_) => "float64",
@@ -156,6 +164,7 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
             "bytes_read": reads.bytes_read,
             "bytes_written": written.bytes,
             "transaction": written.transaction,
+            "notes": notes,
         }))?
     } else {
         format!(
@@ -170,7 +179,7 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
     let warning = unfinished_warning(written.unfinished.as_ref());
     Ok(CommandOutcome {
         text,
-        warnings: warning.into_iter().collect(),
+        warnings: warning.into_iter().chain(notes).collect(),
         ..CommandOutcome::default()
     })
 }
@@ -226,11 +235,12 @@ struct Sampling {
 impl Sampling {
     /// Opens the volume. Also returns the origin of the map to its voxels.
     async fn of(args: &SampleArgs) -> Result<(Self, Option<&'static str>), Box<dyn Error>> {
+        let dataset = Dataset::open(&args.store).await?;
         let Volume {
             array,
             affine,
             affine_of,
-        } = Volume::open(args)?;
+        } = Volume::open(args, &dataset)?;
         let options = SampleOptions {
             interpolation: match args.interp {
                 Interp::Nearest => Interpolation::Nearest,
@@ -243,7 +253,6 @@ impl Sampling {
         };
         let mut recipe = SampleRecipe::new(args.volume.to_string_lossy(), options);
         recipe.dataset.clone_from(&args.dataset);
-        let dataset = Dataset::open(&args.store).await?;
         let axes = dataset.root().axes.len();
         if let Some(affine) = recipe
             .options
@@ -339,7 +348,7 @@ struct Volume {
 }
 
 impl Volume {
-    fn open(args: &SampleArgs) -> Result<Self, Box<dyn Error>> {
+    fn open(args: &SampleArgs, dataset: &Dataset) -> Result<Self, Box<dyn Error>> {
         let given = args.affine.as_deref().map(affine).transpose()?;
         let own = match args.dataset {
             None => dense::nifti(&args.volume, args.memory)?,
@@ -357,7 +366,7 @@ impl Volume {
         let affine_of = given.as_ref().map_or(transform, |_| "file");
         let affine = match given {
             Some(given) => given,
-            None => volume.world_to_voxel()?.clone(),
+            None => volume.map_from(&length_scales(dataset.root()))?,
         };
         Ok(Self {
             array: Arc::new(volume),

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, fs};
 
 use serde_json::{Value, json};
 
-use crate::stores::Bench;
+use crate::{stores::Bench, text};
 
 /// Encodes floats as `.npy`.
 fn npy(shape: &str, values: impl Iterator<Item = f32>) -> Vec<u8> {
@@ -335,12 +335,53 @@ fn positions_in_a_nifti_volume_are_mapped_by_its_header() {
     is_valid(&bench);
     // A matrix replaces that of the header.
     bench.file("m.txt", "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
-    let more = ["--overwrite", "--affine", "@m.txt"];
-    let done = bench.json(&[&line[..], &more].concat());
+    let more = ["--overwrite", "--affine", "@m.txt", "--json"];
+    let output = bench.run(&[&line[..], &more].concat());
+    let done: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         (&done["affine"], &done["outside"]),
         (&json!("file"), &json!(3))
     );
+    let said = text(&output.stderr);
+    assert!(said.contains("3 of 4 vertices are outside"), "{said}");
+}
+
+/// Positions in micrometres were looked up as millimetres.
+#[test]
+fn positions_are_converted_to_the_unit_of_a_nifti_volume() {
+    let bench = Bench::new();
+    fs::write(
+        bench.path("v.nii"),
+        nifti([-0.5, 0.5, 0.5], [20.0, 0.0, -3.0]),
+    )
+    .unwrap();
+    bench.file(
+        "a.csv",
+        "x,y,z\n20000,0,-3000\n19500,250,-1000\n15000,5000,1000\n",
+    );
+    create(
+        &bench,
+        &["--axes", "x:micrometer,y:micrometer,z:micrometer"],
+    );
+    let done = bench.json(&["sample", "@a.zv", "@v.nii", "--into", "v"]);
+    assert_eq!((&done["outside"], &done["notes"]), (&json!(0), &json!([])));
+    let mut values: Vec<String> = rows(&bench).iter().map(|row| row[3].to_string()).collect();
+    values.sort();
+    assert_eq!(values, ["0", "109", "1108"]);
+}
+
+#[test]
+fn most_vertices_outside_are_a_warning() {
+    let bench = bench();
+    create(&bench, &[]);
+    // A corner of the store is inside.
+    bench.file("m.txt", "-2 0 0 3\n0 -2 0 3\n0 0 -2 3\n0 0 0 1\n");
+    let line = [
+        "sample", "@a.zv", "@v.npy", "--into", "v", "--affine", "@m.txt",
+    ];
+    let output = bench.run(&line);
+    let said = text(&output.stderr);
+    assert!(said.contains("vertices are outside the volume"), "{said}");
 }
 
 /// The matrix is at fault, and not the volume.

@@ -113,6 +113,18 @@ impl Affine {
         &self.rows
     }
 
+    /// Returns the map of positions that are multiplied by a factor for each axis first, to change
+    /// their units.
+    #[must_use]
+    pub fn scaled(&self, factors: &[f64]) -> Self {
+        let mut map = self.clone();
+        for row in map.rows.chunks_exact_mut(self.axes.saturating_add(1)) {
+            let columns = row.iter_mut().zip(factors).take(self.axes);
+            columns.for_each(|(value, factor)| *value *= factor);
+        }
+        map
+    }
+
     /// Maps a position and iterates over the resulting coordinates.
     pub(super) fn apply<'a>(&'a self, position: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let rows = self.rows.chunks_exact(self.axes.saturating_add(1));

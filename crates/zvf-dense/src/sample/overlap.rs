@@ -4,11 +4,13 @@ use core::fmt;
 
 use super::Affine;
 
-/// No position is inside the volume.
+/// Positions and a volume that hardly meet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no vertex is inside the volume: {extents}; {advice}")]
+#[error("{inside} inside the volume: {extents}; {advice}")]
 #[non_exhaustive]
 pub struct ApartError {
+    /// The part of the store that is inside.
+    inside: &'static str,
     /// The extents of positions, as voxels, and of the volume.
     extents: String,
     /// Advice to the user.
@@ -30,11 +32,16 @@ impl fmt::Display for Numbers<'_> {
     }
 }
 
-/// Checks that positions between two bounds, mapped by `affine`, can be inside a volume of this shape.
+/// Part of the store, and of the volume, below which they hardly meet.
+const HARDLY: f64 = 0.01;
+
+/// Checks that positions between two bounds, mapped by `affine`, can be inside a volume of this shape:
+/// that a hundredth of the space between the bounds is, or a hundredth of the volume is between them,
+/// and that the inverse of the map does not fit far better.
 ///
 /// # Errors
 ///
-/// [`ApartError`] if none can.
+/// [`ApartError`] if not.
 pub fn check_overlap(
     shape: &[u64],
     affine: Option<&Affine>,
@@ -50,11 +57,14 @@ pub fn check_overlap(
     let (first, last) = mapped(map, lower, upper);
     let low = vec![-0.5; shape.len()];
     let high: Vec<f64> = shape.iter().map(|extent| extent - 0.5).collect();
-    if meet((&first, &last), (&low, &high)) {
+    let inside = share((&first, &last), (&low, &high));
+    let covered = share((&low, &high), (&first, &last));
+    let (from, to) = mapped(map, &low, &high);
+    let reversed = share((lower, upper), (&from, &to));
+    let is_reverse = affine.is_some() && reversed > 0.5 && inside < reversed / 4.0;
+    if !is_reverse && inside.max(covered) >= HARDLY {
         return Ok(());
     }
-    let (from, to) = mapped(map, &low, &high);
-    let is_reverse = affine.is_some() && meet((&from, &to), (lower, upper));
     let advice = match affine {
         Some(_) if is_reverse => "the affine maps voxels to positions: give its inverse",
         Some(_) => "check that the affine maps positions to voxels of this volume",
@@ -68,7 +78,26 @@ pub fn check_overlap(
         Numbers(&last),
         Numbers(&shape)
     );
-    Err(ApartError { extents, advice })
+    let inside = if inside > 0.0 {
+        "a small part of the vertices is"
+    } else {
+        "no vertex is"
+    };
+    Err(ApartError {
+        inside,
+        extents,
+        advice,
+    })
+}
+
+/// Returns a note if most vertices that were sampled are outside the volume.
+pub fn outside_note(outside: u64, vertices: u64) -> Option<String> {
+    (outside > vertices / 2).then(|| {
+        format!(
+            "{outside} of {vertices} vertices are outside the volume; check that the affine maps \
+             positions to its voxels"
+        )
+    })
 }
 
 /// Returns the bounds of a mapped box.
@@ -85,12 +114,18 @@ fn mapped(affine: &Affine, lower: &[f64], upper: &[f64]) -> (Vec<f64>, Vec<f64>)
     bounds.unzip()
 }
 
-/// Returns whether two boxes meet. Bounds that are not numbers meet all.
-fn meet(one: (&[f64], &[f64]), other: (&[f64], &[f64])) -> bool {
-    let one = one.0.iter().zip(one.1);
-    let other = other.0.iter().zip(other.1);
-    !one.zip(other)
-        .any(|((low, high), (from, to))| high < from || to < low)
+/// Returns the share of a box that another one covers. An axis without extent counts as covered where
+/// the boxes meet, and so do bounds that are not numbers.
+fn share(of: (&[f64], &[f64]), other: (&[f64], &[f64])) -> f64 {
+    let axes = of.0.iter().zip(of.1).zip(other.0.iter().zip(other.1));
+    axes.fold(1.0, |share, ((low, high), (from, to))| {
+        if high < from || to < low {
+            return 0.0;
+        }
+        let common = high.min(*to) - low.max(*from);
+        let part = common / (high - low);
+        share * if part.is_finite() { part } else { 1.0 }
+    })
 }
 
 #[cfg(test)]
@@ -113,6 +148,19 @@ mod tests {
                 .to_string()
         };
         assert!(said(Some(&to_positions)).ends_with("give its inverse"));
+        // As in most images, the reversed matrix maps a corner of the store into the volume.
+        let reversed = Affine::of(&[2.0, 0.0, -90.0, 0.0, 2.0, -90.0, 0.0, 0.0, 1.0]).unwrap();
+        let found = check_overlap(&[91, 91], Some(&reversed), &[-70.0; 2], &[70.0; 2]);
+        let fault = found.unwrap_err().to_string();
+        assert!(
+            fault.starts_with("a small part of the vertices is inside"),
+            "{fault}"
+        );
+        assert!(fault.ends_with("give its inverse"), "{fault}");
+        assert_eq!(
+            check_overlap(&[40, 40], None, &[-80.0; 2], &[80.0; 2]),
+            Ok(())
+        );
         assert_eq!(
             said(None),
             "no vertex is inside the volume: positions from (100, 100) to (120, 120) are voxels from \
