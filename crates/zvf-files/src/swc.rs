@@ -31,7 +31,7 @@
 //!
 //! Coordinates and radii are float32 if its shortest text is the number of the file, otherwise
 //! float64. The unit is that of a comment `# Meta: {"units": "micrometer"}`, as navis writes it, if a file
-//! has one. The writer adds it if the axes have a unit, and corrects one that states another unit.
+//! has one. Lengths in a multiple of a unit, such as `8 nanometer`, are multiplied by it. The writer adds it if the axes have a unit, and corrects one that states another unit.
 //!
 //! `headers/swc` has the comments of each file with the numbers of their lines, up to 8 MiB. The
 //! writer restores ids, order and comments. Numbers have the fewest digits that read back as the
@@ -52,7 +52,9 @@ pub use writer::SwcWriter;
 
 /// Returns a comment, which states `unit` if it states another one.
 fn in_unit(comment: &str, unit: &str) -> String {
-    let is_other = stated_unit(comment).is_some_and(|stated| stated != unit);
+    let is_other = stated_unit(comment).is_some_and(|stated| {
+        stated.name != unit || stated.multiple().to_bits() != 1_f64.to_bits()
+    });
     let parts = comment.split_once("Meta:").filter(|_| is_other);
     let stated = parts.and_then(|(mark, text)| {
         let mut meta: Value = serde_json::from_str(text).ok()?;
@@ -62,18 +64,33 @@ fn in_unit(comment: &str, unit: &str) -> String {
     stated.unwrap_or_else(|| comment.to_owned())
 }
 
-/// Returns the unit that a comment states: the full name of a unit of length, or a multiple of one,
-/// such as `8 nanometer`.
-fn stated_unit(comment: &str) -> Option<String> {
+/// The unit that a comment states: a multiple of a unit of length, such as `8 nanometer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct StatedUnit {
+    /// The full name of the unit.
+    name: &'static str,
+    /// The bits of the multiple, which is a normal number above 0.
+    multiple: u64,
+}
+
+impl StatedUnit {
+    fn multiple(self) -> f64 {
+        f64::from_bits(self.multiple)
+    }
+}
+
+/// Returns the unit that a comment states.
+fn stated_unit(comment: &str) -> Option<StatedUnit> {
     let line = comment.trim_start_matches('#').trim_start();
     let text = line.strip_prefix("Meta:")?;
     let meta: Value = serde_json::from_str(text).ok()?;
     let stated = meta.get("units")?.as_str()?.trim();
     let (number, name) = stated.split_once(' ').unwrap_or(("1", stated));
-    let unit = LengthUnit::of(name)?.name;
-    match number.parse::<f64>() {
-        Ok(1.0) => Some(unit.to_owned()),
-        Ok(multiple) if multiple.is_finite() => Some(format!("{multiple} {unit}")),
-        _ => None,
-    }
+    let name = LengthUnit::of(name)?.name;
+    let multiple: f64 = number.parse().ok()?;
+    let is_length = multiple.is_normal() && multiple > 0.0;
+    is_length.then_some(StatedUnit {
+        name,
+        multiple: multiple.to_bits(),
+    })
 }

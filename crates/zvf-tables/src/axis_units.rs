@@ -77,9 +77,6 @@ pub fn settle_units(
             (Some(_), _) => {}
             (None, unit) => axis.unit = unit,
         }
-        // The unit of a file may be a multiple, such as `8 nanometer`, which no axis can have.
-        let is_multiple = |unit: &String| unit.starts_with(|first: char| first.is_ascii_digit());
-        axis.unit = axis.unit.take().filter(|unit| !is_multiple(unit));
     }
     Ok(())
 }

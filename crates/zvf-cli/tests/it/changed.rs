@@ -744,11 +744,7 @@ fn files_in_other_units_and_orders_of_axes_fit_the_store() {
     );
     for (line, fault) in [
         (
-            &["append", "@a.zv", "--from", "@e.swc"][..],
-            "x is in 8 nanometer in the file and in nanometer",
-        ),
-        (
-            &["append", "@a.zv", "--from", "@b.swc", "--unit", "nanometer"],
+            &["append", "@a.zv", "--from", "@b.swc", "--unit", "nanometer"][..],
             "x is in micrometer in the file, not in nanometer",
         ),
         (
@@ -756,8 +752,15 @@ fn files_in_other_units_and_orders_of_axes_fit_the_store() {
             "x is in foot in the file and in nanometer",
         ),
         (
-            &["create", "@c.zv", "--from", "@e.swc", "--axes", axes],
-            "x is in 8 nanometer in the file, not in nanometer",
+            &[
+                "create",
+                "@c.zv",
+                "--from",
+                "@e.swc",
+                "--unit",
+                "micrometer",
+            ],
+            "x is in nanometer in the file, not in micrometer",
         ),
         (
             &["create", "@c.zv", "--from", "@b.swc", "--unit", "nanometer"],
@@ -783,7 +786,19 @@ fn files_in_other_units_and_orders_of_axes_fit_the_store() {
     let unit = |store: &str| bench.json(&["info", store])["axis_details"][0]["unit"].clone();
     assert_eq!(
         (unit("@c.zv"), unit("@d.zv")),
-        (json!(null), json!("micrometer"))
+        (json!("nanometer"), json!("micrometer"))
+    );
+    // Lengths in a multiple of a unit are those in the unit.
+    let rows = bench.result("@c.zv", &[]);
+    assert!(
+        rows.contains("\n16.0,0.0,0.0,") && rows.contains(",2.0,"),
+        "{rows}"
+    );
+    bench.says(&["query", "@c.zv", "-o", "@f.swc"]);
+    let text = fs::read_to_string(bench.path("f.swc")).unwrap();
+    assert!(
+        text.contains(r#""units":"nanometer""#) && text.contains("1 1 8 0 0 4 -1"),
+        "{text}"
     );
     bench.says(&["query", "@d.zv", "-o", "@d.csv", "--unit", "nanometer"]);
     let rows = fs::read_to_string(bench.path("d.csv")).unwrap();

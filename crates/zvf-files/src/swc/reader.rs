@@ -13,6 +13,7 @@ use zvf::{
 };
 
 use super::{
+    StatedUnit,
     sample::{Sample, SwcFile, parse},
     stated_unit,
 };
@@ -33,6 +34,8 @@ pub struct SwcReader {
     ids: Vec<i64>,
     names: Vec<String>,
     form: SwcForm,
+    /// Factor of all lengths: the unit of the files is this multiple of the unit of the axes.
+    multiple: f64,
     /// The content of all files, if it fits into the memory for it.
     kept: Option<Vec<SwcSkeleton>>,
     unpacked: u64,
@@ -68,7 +71,7 @@ struct SwcSurvey {
     /// Names of files that may be cut off.
     cut: Vec<String>,
     /// Units that comments state.
-    units: BTreeSet<String>,
+    units: BTreeSet<StatedUnit>,
     /// The comments of each file with the numbers of their lines; `None` if they are too long.
     comments: Option<Vec<Value>>,
     /// Size of the comments.
@@ -118,7 +121,7 @@ impl SwcReader {
             description.notes.push(note.to_owned());
         }
         let ids = numbers.unwrap_or_else(|| crate::reader::ids_of(&names));
-        let mut units = survey.units.iter();
+        let (mut units, mut multiple) = (survey.units.iter(), 1.0);
         if let Some(unit) = units.next() {
             if units.next().is_some() {
                 let why = "the comments of the files state different units; create a store of the files \
@@ -126,21 +129,29 @@ impl SwcReader {
                 return Err(FileFault::Unsupported(why).of(path));
             }
             for axis in &mut description.axes {
-                axis.unit = Some(unit.clone());
+                axis.unit = Some(unit.name.to_owned());
             }
-            if !unit.starts_with(char::is_alphabetic) {
-                description.notes.push(format!(
-                    "the unit of the coordinates is {unit}, which is not that of an axis, so the axes have none"
-                ));
-            }
+            multiple = unit.multiple();
         }
-        let form = survey.form;
+        let mut form = survey.form;
+        if multiple.to_bits() != 1_f64.to_bits() {
+            let unit = description
+                .axes
+                .first()
+                .and_then(|axis| axis.unit.as_deref());
+            description.notes.push(format!(
+                "coordinates and radii are multiplied by {multiple}: the file is in units of {multiple} {}",
+                unit.unwrap_or_default()
+            ));
+            form.is_wide = true;
+        }
         survey.describe(&ids, &mut description);
         Ok(Self {
             paths,
             ids,
             names,
             form,
+            multiple,
             kept,
             unpacked: options.unpacked,
             description,
@@ -149,7 +160,7 @@ impl SwcReader {
     }
 
     fn batch(&mut self, vertices: usize) -> Result<Option<GeometryBuilder>, FileError> {
-        let mut columns = SampleColumns::new(self.form);
+        let mut columns = SampleColumns::new(self.form, self.multiple);
         while let (Some(path), Some(id)) = (self.paths.get(self.next), self.ids.get(self.next)) {
             if columns.samples > 0 && columns.samples >= vertices {
                 break;
@@ -312,6 +323,7 @@ fn name_of(path: &Path) -> String {
 /// Samples of files as columns.
 struct SampleColumns {
     form: SwcForm,
+    multiple: f64,
     samples: usize,
     positions: NumericColumn,
     radii: NumericColumn,
@@ -323,9 +335,10 @@ struct SampleColumns {
 }
 
 impl SampleColumns {
-    fn new(form: SwcForm) -> Self {
+    fn new(form: SwcForm, multiple: f64) -> Self {
         Self {
             form,
+            multiple,
             samples: 0,
             positions: NumericColumn::new(form.kind(), 3),
             radii: NumericColumn::new(form.kind(), 1),
@@ -341,7 +354,7 @@ impl SampleColumns {
     fn add(&mut self, object: i64, file: &SwcSkeleton) {
         let first = i64::try_from(self.samples).unwrap_or(i64::MAX);
         for ((row, sample), parent) in (0_u32..).zip(&file.samples).zip(&file.parents) {
-            let [x, y, z, radius] = sample.numbers;
+            let [x, y, z, radius] = sample.numbers.map(|number| number * self.multiple);
             for (number, target) in [(x, 0), (y, 0), (z, 0), (radius, 1)] {
                 let target = if target == 0 {
                     &mut self.positions.bytes
