@@ -8,8 +8,8 @@ use std::{
 use zvf_tables::extensions;
 
 use crate::{
-    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
-    ResultWriter, StoreDescription, edge_list, freesurfer, geff,
+    AttributeRename, FileDescription, FileError, FileFault, FileFormat, FileReadOptions,
+    GeometryReader, ResultWriter, StoreDescription, edge_list, freesurfer, geff,
     gifti::{self, GiftiWriter},
     glb::{self, GlbWriter},
     graphml,
@@ -178,10 +178,14 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         let why = "no further files belong to this format; read each file by itself";
         return Err(FileFault::Unsupported(why).of(path));
     }
-    if options.renames.is_empty() {
+    // Those of coordinates are renamed in the header.
+    let is_axis = |rename: &AttributeRename| ["x", "y", "z"].contains(&rename.new.as_str());
+    let mut renames = options.renames.clone();
+    renames.retain(|rename| format != FileFormat::Ply || !is_axis(rename));
+    if renames.is_empty() {
         return Ok(reader);
     }
-    let renamed = RenamedReader::new(reader, &options.renames, path)?;
+    let renamed = RenamedReader::new(reader, &renames, path)?;
     Ok(Box::new(renamed))
 }
 

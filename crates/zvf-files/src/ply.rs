@@ -63,14 +63,16 @@ pub(crate) use writer::PlyWriter;
 /// [`FileError`] if the header is damaged, or a file that is read as a whole.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryReader>, FileError> {
     let mut file = ByteReader::open(path, options.unpacked)?;
-    let header = PlyHeader::read(&mut file)?;
+    let mut header = PlyHeader::read(&mut file)?;
+    header.rename_axes(&options.renames);
     if reader::is_in_batches(&header, file.length(), options) {
         return Ok(Box::new(PlyReader::open(file, header)?));
     }
     let (again, reading) = (path.to_path_buf(), options.clone());
     let reread = move || {
         let mut file = ByteReader::open(&again, reading.unpacked)?;
-        let header = PlyHeader::read(&mut file)?;
+        let mut header = PlyHeader::read(&mut file)?;
+        header.rename_axes(&reading.renames);
         read(file, header, reading.kind)
     };
     Ok(Box::new(read(file, header, options.kind)?.reread(reread)))

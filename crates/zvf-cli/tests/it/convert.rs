@@ -311,6 +311,24 @@ fn lengths_are_converted_to_the_unit_of_the_format() {
 }
 
 #[test]
+fn coordinates_of_ply_may_have_other_names() {
+    let files = Folder::new();
+    let text = "ply\nformat ascii 1.0\nelement vertex 2\nproperty float px\nproperty float py\n\
+                property float pz\nproperty float q\nend_header\n0 1 2 3\n4 5 6 7\n";
+    fs::write(files.path("a.ply"), text).unwrap();
+    let (code, said) = files.call(&["convert", "a.ply", "a.csv"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("without x, and with px, py, pz, q"), "{said}");
+    assert!(said.contains("--rename px=x"), "{said}");
+    let names = [
+        "--rename", "px=x", "--rename", "py=y", "--rename", "pz=z", "--rename", "q=r",
+    ];
+    files.run(&[&["convert", "a.ply", "a.csv"][..], &names].concat());
+    let table = String::from_utf8(files.bytes("a.csv")).unwrap();
+    assert_eq!(table, "x,y,z,vertex.r\n0.0,1.0,2.0,3.0\n4.0,5.0,6.0,7.0\n");
+}
+
+#[test]
 fn results_state_their_kind() {
     let bench = Bench::new();
     bench.file("a.csv", "x,y\n1,2\n3,4\n");

@@ -3,7 +3,7 @@
 use zvf::{Column, NumericColumn, numeric::Kind};
 
 use super::{
-    header::{ElementDeclaration, PropertyDeclaration},
+    header::{AXES, ElementDeclaration, PropertyDeclaration},
     values::PlyValues,
 };
 use crate::{FileError, FileFault, fields::scatter, names::AttributeNames, values::to_f64};
@@ -106,7 +106,7 @@ impl PropertyColumns {
         let is_xyz = |columns: &[(String, NumericColumn)]| {
             let names = columns.iter().map(|(name, _)| name.as_str());
             let mut pairs = columns.windows(2);
-            names.eq(["x", "y", "z"])
+            names.eq(AXES)
                 && pairs.all(|pair| match pair {
                     [(_, one), (_, two)] => one.kind == two.kind,
                     _ => true,
@@ -134,14 +134,19 @@ impl PropertyColumns {
         if let Some(positions) = self.take(POSITIONS) {
             return Ok(positions);
         }
-        let take = |name| {
-            let expected = "the element vertex must have x, y and z";
-            self.take(name).ok_or_else(|| {
-                FileFault::field("the element vertex", format!("without {name}"), expected)
-            })
-        };
-        let [x, y, z] = ["x", "y", "z"].map(take);
-        Ok(joined(vec![x?, y?, z?]))
+        let names = self.columns.iter().map(|(name, _)| name.as_str());
+        let all: Vec<&str> = names.collect();
+        if let Some(name) = AXES.into_iter().find(|name| !all.contains(name)) {
+            let found = format!("without {name}, and with {}", all.join(", "));
+            let expected =
+                "its coordinates are x, y and z; rename others, as in --rename px=x --rename py=y";
+            return Err(FileFault::field("the element vertex", found, expected));
+        }
+        Ok(joined(
+            AXES.into_iter()
+                .filter_map(|name| self.take(name))
+                .collect(),
+        ))
     }
 
     /// Takes a column of integers.

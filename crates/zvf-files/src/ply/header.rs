@@ -2,7 +2,10 @@
 
 use zvf::numeric::Kind;
 
-use crate::{FileError, FileFault, FilePlace, description::MAX_HEADER_TEXT, input::ByteReader};
+use crate::{
+    AttributeRename, FileError, FileFault, FilePlace, description::MAX_HEADER_TEXT,
+    input::ByteReader,
+};
 
 /// Upper bound on the number of lines.
 const MAX_LINES: u64 = 1 << 16;
@@ -44,6 +47,25 @@ pub(super) struct PlyHeader {
     pub(super) comments: Option<Vec<String>>,
     /// Number of lines.
     pub(super) lines: u64,
+}
+
+/// Names of the properties of coordinates.
+pub(super) const AXES: [&str; 3] = ["x", "y", "z"];
+
+impl PlyHeader {
+    /// Names properties of vertices as coordinates, such as `px` as `x`.
+    pub(super) fn rename_axes(&mut self, renames: &[AttributeRename]) {
+        let vertices = self.elements.iter_mut().filter(|it| it.name == "vertex");
+        for property in vertices.flat_map(|element| &mut element.properties) {
+            let old = |rename: &&AttributeRename| {
+                let name = rename.old.strip_prefix("vertex.").unwrap_or(&rename.old);
+                AXES.contains(&rename.new.as_str()) && name == property.name
+            };
+            if let Some(rename) = renames.iter().find(old) {
+                property.name.clone_from(&rename.new);
+            }
+        }
+    }
 }
 
 impl PropertyDeclaration {
