@@ -4,6 +4,7 @@ import geopandas
 import geoparquet_validator
 import numpy as np
 import pandas
+import pyproj
 import pytest
 import shapely
 import trimesh
@@ -81,3 +82,12 @@ def test_of_geopandas(ending, files):
     assert sources[0] != sources[1] == sources[2]
     assert geopandas.read_parquet(files.back(store, "back.geoparquet")).crs == roads.crs
     files.equal(source.name)
+
+
+@pytest.mark.parametrize("code", [25832, 32601, 32760, 26923, 4258])
+def test_codes_of_systems(code, files):
+    source = files.folder / "cloud.csv"
+    source.write_text("x,y\n8,47\n9,48\n")
+    store = files.store(source, "--kind", "points", "--crs", f"EPSG:{code}")
+    table, _ = table_of(files.back(store, "cloud.geoparquet"))
+    assert table.crs == pyproj.CRS(code) and table.crs.to_epsg() == code

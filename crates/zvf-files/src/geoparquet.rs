@@ -23,6 +23,7 @@
 //! The coordinate reference system of a store is written if it is PROJJSON, otherwise `null`. A file
 //! that does not name one is in longitude and latitude, which becomes `OGC:CRS84`.
 
+mod projjson;
 mod reader;
 mod wkb;
 mod writer;

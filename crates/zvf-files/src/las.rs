@@ -64,6 +64,8 @@ mod record;
 mod scaling;
 mod writer;
 
+#[cfg(feature = "geoparquet")]
+pub(crate) use crs::epsg;
 pub use reader::LasReader;
 pub use writer::LasWriter;
 

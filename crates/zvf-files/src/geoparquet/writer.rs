@@ -23,10 +23,12 @@ use zvf_arrow::array_of;
 
 use super::{
     GEO, is_default_crs,
+    projjson::projjson,
     wkb::{WkbEncoder, WkbKind},
 };
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
+    las::epsg,
     values::AxisOrder,
     writer::{OutputSink, PathRows, groups_left_out, left_out, paths},
 };
@@ -94,15 +96,23 @@ impl GeoParquetWriter {
     /// Creates the file.
     pub(crate) fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
         let mut left_out = Vec::new();
-        let crs = description.crs.clone();
-        let crs = crs.filter(|crs| {
-            let is_written = is_default_crs(crs) || is_projjson(crs);
-            if !is_written && !crs.is_null() {
+        let crs = description.crs.as_ref().filter(|crs| !crs.is_null());
+        let crs = crs.and_then(|crs| {
+            if is_default_crs(crs) || is_projjson(crs) {
+                return Some(crs.clone());
+            }
+            let code = epsg(crs);
+            // A file may state another unit than that of the code.
+            let is_metric = crs.get("unit").is_none_or(|unit| unit == "metre");
+            let known = code.filter(|_| is_metric).and_then(projjson);
+            if known.is_none() {
+                let code = code.map_or_else(String::new, |code| format!(" EPSG:{code}"));
                 left_out.push(format!(
-                    "the coordinate reference system: {FORMAT} holds PROJJSON only"
+                    "the coordinate reference system{code}: {FORMAT} holds PROJJSON, which a store can get when \
+                     it is created"
                 ));
             }
-            is_written
+            known
         });
         let units = description.axes.iter().filter(|axis| axis.unit.is_some());
         if units.count() > 0 {

@@ -75,7 +75,7 @@ pub(super) fn are_same(one: &Value, other: &Value) -> bool {
 }
 
 /// Returns the EPSG code of a reference system: that of PROJJSON, or that of [`of_records`].
-fn epsg(crs: &Value) -> Option<u64> {
+pub(crate) fn epsg(crs: &Value) -> Option<u64> {
     let (authority, code) = match crs.get("id") {
         Some(id) => (id.get("authority")?, id.get("code")?),
         None => (crs.get("type")?, crs.get("code")?),
