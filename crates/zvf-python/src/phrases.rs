@@ -1,7 +1,13 @@
 //! Messages of the engine in the words of Python: options of the command are keyword arguments.
 
 /// Names of the command and their counterparts in Python. A name precedes the shorter ones in it.
-const PHRASES: [(&str, &str); 26] = [
+const PHRASES: [(&str, &str); 29] = [
+    (
+        "zvf query STORE -o all.npz, then zvf create NEW --from all.npz --bounds LOWER,UPPER",
+        "zvf.create(new, source=dataset.query(), bounds=(lower, upper)) makes one",
+    ),
+    ("--out-of-bounds expand", "out_of_bounds='expand'"),
+    ("--out-of-bounds ignore", "out_of_bounds='ignore'"),
     ("`zvf validate --repair`", "zvf.repair"),
     ("zvf pyramid --overwrite", "Dataset.pyramid(overwrite=True)"),
     ("zvf pyramid --refresh", "Dataset.pyramid(refresh=True)"),
@@ -122,6 +128,11 @@ mod tests {
                 "Dataset.pyramid(refresh=True) makes it anew",
             ),
             ("set --chunk-shape", "set chunk_shape"),
+            (
+                "rewrite the store; zvf query STORE -o all.npz, then zvf create NEW --from all.npz \
+                 --bounds LOWER,UPPER",
+                "rewrite the store; zvf.create(new, source=dataset.query(), bounds=(lower, upper)) makes one",
+            ),
             (
                 "a--b.csv and /x/zvf create/--a are files -- of mine",
                 "a--b.csv and /x/zvf create/--a are files -- of mine",

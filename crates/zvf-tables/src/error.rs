@@ -444,10 +444,24 @@ pub enum FileFault {
     Target(Box<dyn Error + Send + Sync>),
     /// The format cannot hold everything; it would lack this.
     #[error(
-        "is not written, because it would lack: {}; leave it out with --select, choose another format, or omit --strict",
-        .0.join("; ")
+        "is not written, because it would lack: {}; {}choose another format, or omit --strict",
+        .0.join("; "), omission(.0)
     )]
     Lossy(Vec<String>),
+}
+
+/// Returns how the result can be without these parts, if it can: attributes are selected, ids are not.
+fn omission(parts: &[String]) -> &'static str {
+    // Their names have a scope, as in `vertex.fa: not supported by tck`.
+    let is_attribute = |part: &String| {
+        let mut words = part.split([':', ' ']);
+        words.next().is_some_and(|name| name.contains('.'))
+    };
+    if parts.iter().any(is_attribute) {
+        "leave attributes out with --select, "
+    } else {
+        ""
+    }
 }
 
 impl From<ZipError> for FileFault {
@@ -724,8 +738,14 @@ mod tests {
             (
                 FileFault::Lossy(names()).of(path),
                 ErrorKind::Unsupported,
-                "a.csv is not written, because it would lack: vertex.fa; leave it out with --select, \
-                 choose another format, or omit --strict",
+                "a.csv is not written, because it would lack: vertex.fa; leave attributes out with \
+                 --select, choose another format, or omit --strict",
+            ),
+            (
+                FileFault::Lossy(vec!["object_id: not supported by obj".to_owned()]).of(path),
+                ErrorKind::Unsupported,
+                "a.csv is not written, because it would lack: object_id: not supported by obj; choose another format, or \
+                 omit --strict",
             ),
             (
                 FileFault::TwoColumns("fa".to_owned()).of_target(path),

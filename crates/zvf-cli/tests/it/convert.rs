@@ -288,7 +288,7 @@ fn lengths_are_converted_to_the_unit_of_the_format() {
             // Nothing but the ids of the objects, which the format numbers from 0, is lost.
             let (_, said) = folder.call(&[line, &["--strict"]].concat());
             let (_, format) = name.split_at(2);
-            let lost = format!("lack: object_id: not supported by {format}; leave it out");
+            let lost = format!("lack: object_id: not supported by {format}; choose another format");
             assert!(said.contains(&lost), "{said}");
             folder.run(line);
         }

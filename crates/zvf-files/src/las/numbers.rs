@@ -50,7 +50,7 @@ pub(super) fn exact<'a>(
     }
     let wrong = |value: f64| {
         let found = format!("{value} in {name}");
-        let expected = "the field of las has a smaller type; rename the attribute";
+        let expected = "the field of las has a smaller type; leave the attribute out with --select, or write ply or geoparquet";
         FileFault::field("a value", found, expected)
     };
     let numbers = to_f64(values).ok_or(FileFault::Broken("a column changes its type"))?;

@@ -129,8 +129,7 @@ impl Scaling {
             let is_held = bytes_of(number, kind, &mut stored);
             if !is_held {
                 let found = format!("{value} in {name}");
-                let expected =
-                    "the field of las does not hold it at its scale; rename the attribute";
+                let expected = "the field of las does not hold it at its scale; leave the attribute out with --select, or write ply or geoparquet";
                 return Err(FileFault::field("a value", found, expected));
             }
             // The last bits of a product are no rounding.

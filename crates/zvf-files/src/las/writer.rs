@@ -508,7 +508,7 @@ impl LasWriter {
                 }
             };
             if let Some(value) = dimension.write(&bytes, &mut records, layout.record) {
-                let expected = "the point format has fewer bits for it; rename the attribute";
+                let expected = "the point format has fewer bits for it; leave the attribute out with --select, or write ply or geoparquet";
                 let found = format!("{value} in {name}");
                 return Err(FileFault::field("a value", found, expected));
             }
