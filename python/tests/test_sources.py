@@ -150,6 +150,47 @@ def test_objects_of_a_result_stay_in_their_other_groups() -> None:
     assert sizes == {"left": 1, "both": 1, "none": 0}
 
 
+def test_axes_have_several_forms() -> None:
+    named = [("x", "nanometer"), ("y", "nanometer"), ("z", None)]
+    forms: list[Any] = [named, dict(named), "x:nanometer,y:nanometer,z", ["x:nanometer", ("y", "nanometer"), "z"]]
+    for axes in forms:
+        zvf.create("b.zv", kind="points", positions=POSITIONS, axes=axes, overwrite=True)
+        store = zvf.open("b.zv")
+        assert list(zip(store.axes, store.units)) == named
+    zvf.create("b.zv", kind="points", positions=POSITIONS, axes="abc", overwrite=True)
+    assert zvf.open("b.zv").axes == ["a", "b", "c"]
+    zvf.create("b.zv", kind="points", positions=POSITIONS, unit="nanometer", overwrite=True)
+    assert zvf.open("b.zv").units == ["nanometer"] * 3
+    with pytest.raises(ValueError, match="name and unit"):
+        zvf.create("b.zv", kind="points", positions=POSITIONS, axes="x:a:b:c,y,z", overwrite=True)
+
+
+def test_named_indexes_of_pandas_are_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = {"x": [0.0, 1], "y": [0.0, 1], "z": [0.0, 1]}
+    index = pandas.Index([5, 6], name="cell")
+    zvf.create("b.zv", kind="points", source=pandas.DataFrame(table, index=index))
+    assert zvf.open("b.zv").query().vertex["cell"].tolist() == [5, 6]
+    ids = pandas.Index([8, 9], name="object_id")
+    zvf.create("c.zv", kind="points", source=pandas.DataFrame(table, index=ids))
+    assert zvf.open("c.zv").query().objects.tolist() == [8, 9]
+    values = pandas.DataFrame({"q": [1, 2]}, index=index)
+    zvf.create("d.zv", kind="points", positions=POSITIONS[:2], vertex=values)
+    assert sorted(one.name for one in zvf.open("d.zv").attributes()) == ["cell", "q"]
+
+
+def test_changes_list_their_objects() -> None:
+    store = made("streamlines")
+    changed = store.replace(
+        positions=POSITIONS[:2], part_offsets=[0, 2], part_objects=[7], vertex={"fa": np.zeros(2, np.float32)}
+    )
+    assert changed.objects.tolist() == [7]
+    deleted = store.delete(objects=[4])
+    assert deleted is not None and deleted.objects.tolist() == [4]
+    assert store.drop_attributes(["fa", "side"]).transaction == store.transaction
+    assert {one.family for one in store.attributes()} == {"group"}
+
+
 def test_arguments_are_listed() -> None:
     store = made("points")
     parameters = inspect.signature(store.query).parameters

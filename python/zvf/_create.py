@@ -162,7 +162,7 @@ def create(
                     return CreateReport(**_zvf.create_from_file(address, os.fspath(taken.path), keywords))
             source = HeldTable(taken)
         if source is not None:
-            axes = [axis if isinstance(axis, str) else axis[0] for axis in options.get("axes") or ()]
+            axes = [axis if isinstance(axis, str) else axis[0] for axis in keywords.get("axes") or ()]
             arrays, origin = arrays_of_source(source, arrays, axes, kind)
             if is_tractogram(source):
                 keywords.setdefault("axes", MILLIMETERS)
@@ -170,6 +170,9 @@ def create(
             if (crs := crs_of(source)) is not None:
                 keywords.setdefault("crs", crs)
         made = geometry(with_joined_paths(arrays))
+        if origin is None and keywords.get("unit") is not None:
+            # A store of arrays has these axes unless it gets others.
+            keywords.setdefault("axes", list("xyzw"[: made["positions"][1]]))
         report = CreateReport(**_zvf.create(os.fspath(store), made, keywords, origin))
         if isinstance(source, Result) and origin is None:
             report.notes.append(

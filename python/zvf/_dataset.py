@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from io import BytesIO
 from typing import Any, Literal, Unpack
@@ -631,8 +631,9 @@ class Dataset:
         self.reload()
         return AttributeReport(**raw)
 
-    def drop_attributes(self, *names: str) -> AttributeReport:
-        """Remove attributes from all levels, in one transaction, such as "fa" or "object.length".
+    def drop_attributes(self, *names: str | Sequence[str]) -> AttributeReport:
+        """Remove attributes from all levels, in one transaction, such as "fa" or "object.length". Names may be
+        arguments or in a list.
 
         >>> tracts = zvf.open("tracts.zv")
         >>> tracts.drop_attributes("length").transaction
@@ -643,9 +644,10 @@ class Dataset:
         Raises:
             ConflictError: Others changed the store meanwhile.
         """
-        if not names:
+        listed = [name for own in names for name in ([own] if isinstance(own, str) else own)]
+        if not listed:
             raise TypeError("give the names of attributes")
-        parts = [(name.partition("."), name) for name in names]
+        parts = [(name.partition("."), name) for name in listed]
         given: list[tuple[str | None, str]] = [
             (scope, rest) if dot and rest and scope in FAMILIES else (None, name)
             for (scope, dot, rest), name in parts

@@ -116,6 +116,14 @@ def _joined(chunks: list[RawColumn]) -> NDArray[Any]:
     return masked
 
 
+def with_index(table: Any) -> Any:
+    """Return a table of pandas with the named levels of its index as columns, unless it has such columns."""
+    index = getattr(table, "index", None)
+    names = [name for name in getattr(index, "names", ()) if name is not None]
+    levels = [name for name in names if name not in table.columns]
+    return table.reset_index(level=levels) if levels else table
+
+
 def columns_of(family: str, table: Any) -> list[tuple[str, Any]]:
     """Return the columns of a mapping, or of a table of pandas or of any package with Arrow's
     PyCapsules. Their names differ."""
@@ -124,6 +132,7 @@ def columns_of(family: str, table: Any) -> list[tuple[str, Any]]:
     elif is_arrow(table):
         pairs = [(chunks[0][0], _joined(chunks)) for chunks in _zvf.arrow_columns(table)]
     elif hasattr(table, "columns"):
+        table = with_index(table)
         pairs = [(name, table[name]) for name in table.columns]
     else:
         raise TypeError(

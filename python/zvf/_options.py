@@ -309,8 +309,13 @@ class CreateOptions(TypedDict, total=False):
     """Bounds of the store; those of the vertices unless given."""
     out_of_bounds: Literal["raise", "ignore", "expand"]
     """Treatment of vertices outside the bounds."""
-    axes: Sequence[str | tuple[str, str | None] | tuple[str, str | None, str]]
-    """Name of each axis, alone or with its unit, and the type space, time or channel."""
+    axes: (
+        str
+        | Mapping[str, str | None]
+        | Sequence[str | tuple[str, str | None] | tuple[str, str | None, str]]
+    )
+    """Name of each axis, alone or with its unit, and the type space, time or channel; also as a dictionary of
+    names and units, or a text such as "x:micrometer,y:micrometer"."""
     unit: str
     """Unit of the coordinates of a source that does not state it."""
     crs: object
@@ -416,11 +421,34 @@ _describe()
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keyword arguments with the options of the client as a list."""
+    """Return keyword arguments with the options of the client as a list, and axes as names or tuples."""
     keywords = dict(options)
+    if (axes := keywords.get("axes")) is not None:
+        keywords["axes"] = named_axes(axes)
     if (named := keywords.get("options")) is not None:
         keywords["options"] = list(dict(named).items())
     return keywords
+
+
+def named_axes(axes: Any) -> list[Any]:
+    """Return axes as names, or as tuples of name, unit and type. They may be a dictionary of names and
+    units, or texts such as "x:micrometer", also joined by commas."""
+    if isinstance(axes, Mapping):
+        return list(axes.items())
+    if isinstance(axes, str):
+        axes = axes.split(",") if "," in axes or ":" in axes else axes
+    return [_axis(axis) for axis in axes]
+
+
+def _axis(axis: Any) -> Any:
+    if not isinstance(axis, str) or ":" not in axis:
+        return axis.strip() if isinstance(axis, str) else axis
+    name, unit, *more = [word.strip() for word in axis.split(":")]
+    if not name or len(more) > 1:
+        raise ValueError(
+            f"axes has {axis!r}; an axis is its name, or its name and unit, such as 'x:micrometer'"
+        )
+    return (name, unit or None, *more)
 
 
 def sampling(into: str, options: SampleOptions) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._geometry import array_of, is_arrow
+from ._errors import NotFoundError
+from ._geometry import array_of, is_arrow, with_index
 from ._result import Origin, Result
 from ._tables import arrays_of, is_table
 
@@ -108,7 +109,8 @@ def _geographic(source: Any, axes: Sequence[str] | None) -> dict[str, Any]:
     names = ["x", "y", "z"] if geometry.has_z.all() else ["x", "y"]
     if axes and len(axes) != len(names):
         raise ValueError(f"axes has {len(axes)} names; the points have {len(names)}")
-    columns = {name: source[name] for name in source.columns if name != geometry.name}
+    table = with_index(source)
+    columns = {name: table[name] for name in table.columns if name != geometry.name}
     positions = np.stack([getattr(geometry, name).to_numpy() for name in names], axis=1)
     arrays: dict[str, Any] = {"positions": positions}
     if columns:

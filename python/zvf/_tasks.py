@@ -287,7 +287,7 @@ def plan_shares(
     keywords: dict[str, Any] = {**plain(options), "kind": kind, "tasks": tasks, "restart": restart}
     made = geometry({"positions": np.zeros((0, 1)), **tables})
     raw = _zvf.plan_shares(os.fspath(store), shares, made, keywords)
-    axes = [axis if isinstance(axis, str) else axis[0] for axis in options.get("axes", ())]
+    axes = [axis if isinstance(axis, str) else axis[0] for axis in keywords.get("axes") or ()]
     return TaskPlan(raw, _opening(options), kind=kind, axes=axes)
 
 
