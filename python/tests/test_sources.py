@@ -141,6 +141,40 @@ def test_tractograms_in_memory_are_sources() -> None:
         zvf.create("c.zv", source=tractogram)
 
 
+def test_all_of_a_tractogram_is_kept() -> None:
+    affine = np.array([[2.0, 0, 0, -10], [0, 2, 0, -20], [0, 0, 2, -30], [0, 0, 0, 1]])
+    paths = {"streamlines": [POSITIONS[:4], POSITIONS[4:]], "data_per_streamline": {}}
+    trx = SimpleNamespace(
+        header={"VOXEL_TO_RASMM": affine, "DIMENSIONS": np.array([9, 8, 7], np.uint16)}, data_per_vertex={},
+        groups={"left": np.array([1], np.uint32), "right": np.array([0], np.uint32)},
+        data_per_group={"left": {"weight": np.array([[0.5]]), "rgb": np.array([1, 2, 3])}}, **paths,
+    )  # fmt: skip
+    stateful = SimpleNamespace(data_per_point={}, affine=affine, dimensions=(9, 8, 7), **paths)
+    image = SimpleNamespace(affine=affine, shape=(9, 8, 7, 30))
+    zvf.create("b.zv", source=trx)
+    zvf.create("c.zv", source=stateful)
+    zvf.create("d.zv", kind="streamlines", positions=paths["streamlines"], reference=image)
+    zvf.create("e.zv", kind="streamlines", positions=paths["streamlines"])
+    zvf.create("f.zv", kind="streamlines", source=zvf.open("b.zv").query())
+    store = zvf.open("b.zv")
+    assert store.crs == {"frame": "RAS+", "unit": "millimeter"}
+    left, right = store.groups()
+    assert left.attributes["weight"] == 0.5 and left.attributes["rgb"].tolist() == [1, 2, 3]
+    assert np.isnan(right.attributes["weight"])
+    for name in "bcdef":
+        reference = (affine, (9, 8, 7)) if name == "e" else None
+        zvf.open(f"{name}.zv").save("a.trk", reference=reference)
+        header = Path("a.trk").read_bytes()[:1000]
+        assert np.frombuffer(header, "<i2", 3, 6).tolist() == [9, 8, 7], name
+        assert np.array_equal(np.frombuffer(header, "<f4", 16, 440).reshape(4, 4), affine), name
+    with pytest.raises(ValueError, match="leave it out for points"):
+        zvf.create("g.zv", kind="points", positions=POSITIONS, reference=image)
+    with pytest.raises(TypeError, match="NIfTI"):
+        store.save("a.trk", reference=3)
+    with pytest.raises(zvf.NotFoundError, match="exist"):
+        store.save("a.trk", reference="absent.nii")
+
+
 def test_objects_of_a_result_stay_in_their_other_groups() -> None:
     store = made("streamlines")
     found = store.query(groups="left")

@@ -14,10 +14,13 @@ from ._progress import Progress, shown
 from ._result import Result
 from ._sources import (
     MILLIMETERS,
+    PATHS,
     arrays_of_source,
     crs_of,
+    grid_of,
     is_stream,
     is_tractogram,
+    reference_grid,
     with_joined_paths,
 )
 from ._streams import (
@@ -68,6 +71,7 @@ def create(
     ids: Literal["name", "number"] | Sequence[int] | None = None,
     rename: Mapping[str, str] | None = None,
     missing: Literal["refuse", "nan"] = "refuse",
+    reference: Any = None,
     progress: Progress = None,
     **options: Unpack[CreateOptions],
 ) -> CreateReport:
@@ -118,6 +122,9 @@ def create(
         rename: New names of attributes of a file.
         missing: Treatment of missing numbers of a file: `refuse` it, or store `nan`, which turns
             integers into floats.
+        reference: The image of streamlines, in whose voxel grid `.trk` and `.trx` files of the store are
+            written: the path of a NIfTI file, an image of nibabel, or a pair of its affine and its shape.
+            By default that of the file or the tractogram, if it has one.
         progress: A function of the cells written and of all cells, or `True` for a bar.
         **options: `CreateOptions` lists the design of the store.
 
@@ -142,6 +149,8 @@ def create(
     arrays = {name: values for name, values in given.items() if values is not None}
     with shown(progress, f"writing {os.fspath(store)}") as callback:
         keywords = {**plain(options), "kind": kind, "progress": callback}
+        if reference is not None:
+            keywords["reference"] = reference_grid(reference)
         if isinstance(source, (str, os.PathLike)):
             if arrays:
                 raise TypeError(f"source is a file; leave out {', '.join(arrays)}")
@@ -167,6 +176,8 @@ def create(
             if is_tractogram(source):
                 keywords.setdefault("axes", MILLIMETERS)
                 keywords["kind"] = kind or "streamlines"
+                if keywords["kind"] in PATHS and (grid := grid_of(source)) is not None:
+                    keywords.setdefault("reference", grid)
             if (crs := crs_of(source)) is not None:
                 keywords.setdefault("crs", crs)
         made = geometry(with_joined_paths(arrays))

@@ -55,7 +55,7 @@ from ._reports import (
     SavedFiles,
 )
 from ._result import Batches, Result
-from ._sources import arrays_of_source, is_tractogram, with_joined_paths
+from ._sources import arrays_of_source, crs_of, is_tractogram, reference_grid, with_joined_paths
 
 
 class Dataset:
@@ -258,6 +258,7 @@ class Dataset:
         *,
         strict: bool = False,
         unit: str | None = None,
+        reference: Any = None,
         **options: Unpack[QueryOptions],
     ) -> SavedFiles:
         """Run a query and write its whole result to a file.
@@ -272,6 +273,9 @@ class Dataset:
             strict: Fail, and write nothing, if the format cannot hold the whole result.
             unit: Unit in which coordinates are written, such as micrometer; that of the format, or
                 else of the store, unless given.
+            reference: The image in whose voxel grid a `.trk` or `.trx` file is written: the path of a
+                NIfTI file, an image of nibabel, or a pair of its affine and its shape; by default that of
+                the file that the store was made of.
             **options: The query; `QueryOptions` lists the arguments.
 
         >>> saved = zvf.open("tracts.zv").save("near.csv", bbox=((0, 0, 0), (2, 2, 2)))
@@ -279,7 +283,8 @@ class Dataset:
         ['near.csv', 'near.objects.csv', 'near.groups.csv', 'near.metadata.json']
         """
         query = self._query(options)
-        found = _zvf.save_result(self._raw, os.fspath(file), strict, query, unit)
+        grid = None if reference is None else reference_grid(reference)
+        found = _zvf.save_result(self._raw, os.fspath(file), strict, query, unit, grid)
         notes = [f"skipped {part['key']}: {part['reason']}" for part in found["missing"]]
         return SavedFiles(
             found["files"], found["vertices"], found["left_out"], found["notes"] + notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from ._result import Origin, Result
 from ._tables import arrays_of, is_table
 
 PATHS = ("lines", "polylines", "streamlines", "line", "polyline", "streamline")
+RAS = {"frame": "RAS+", "unit": "millimeter"}
+"""The system of all tractograms, as readers of files describe it."""
 MILLIMETERS = [(name, "millimeter") for name in "xyz"]
 
 
@@ -83,7 +86,65 @@ def _tractogram(source: Any) -> dict[str, Any]:
         arrays["groups"] = {
             name: np.asarray(members).astype(np.int64) for name, members in groups.items()
         }
+        values = getattr(source, "data_per_group", None)
+        if isinstance(values, Mapping):
+            arrays["group"] = _group_attributes(list(groups), values)
     return arrays
+
+
+def _group_attributes(groups: list[Any], values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the values of groups by attribute, with a row for each group: NaN for a group without."""
+    rows = [
+        {name: np.asarray(own).reshape(-1) for name, own in values.get(group, {}).items()}
+        for group in groups
+    ]
+    attributes: dict[str, Any] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        own = [row.get(name) for row in rows]
+        known = [value for value in own if value is not None]
+        width = len(known[0])
+        if any(len(value) != width for value in known):
+            raise ValueError(f"data_per_group has {name!r} with different numbers of values")
+        missing = np.full(width, np.nan)
+        attributes[name] = np.stack([missing if value is None else value for value in own])
+    return attributes
+
+
+def grid_of(source: Any) -> tuple[list[float], list[int]] | None:
+    """Return the affine and the dimensions of the image that a tractogram refers to; `None` for one
+    without."""
+    header = getattr(source, "header", None)
+    if isinstance(header, Mapping) and "VOXEL_TO_RASMM" in header:
+        return _grid(header["VOXEL_TO_RASMM"], header.get("DIMENSIONS", (1, 1, 1)))
+    if hasattr(source, "affine") and hasattr(source, "dimensions"):
+        return _grid(source.affine, source.dimensions)
+    return None
+
+
+def reference_grid(reference: Any) -> Any:
+    """Return the affine and the dimensions of an image, or its path."""
+    if isinstance(reference, (str, os.PathLike)):
+        path = os.fspath(reference)
+        if "://" not in path and not os.path.exists(path):
+            raise NotFoundError(f"{path} does not exist")
+        return path
+    if hasattr(reference, "affine") and hasattr(reference, "shape"):
+        return _grid(reference.affine, reference.shape[:3])
+    if (grid := grid_of(reference)) is not None:
+        return grid
+    if isinstance(reference, (list, tuple)) and len(reference) == 2:
+        return _grid(*reference)
+    raise TypeError(
+        f"reference is a {type(reference).__name__}; use the path of a NIfTI image, an image of "
+        "nibabel, or a pair of its affine and its shape"
+    )
+
+
+def _grid(affine: Any, dimensions: Any) -> tuple[list[float], list[int]]:
+    matrix = np.asarray(affine, np.float64)
+    if matrix.shape != (4, 4):
+        raise ValueError(f"the affine has the shape {matrix.shape}; it needs 4 rows and 4 columns")
+    return matrix.reshape(-1).tolist(), [int(count) for count in dimensions]
 
 
 def is_geographic(source: Any) -> bool:
@@ -92,7 +153,9 @@ def is_geographic(source: Any) -> bool:
 
 
 def crs_of(source: Any) -> Any:
-    """Return the coordinate reference system of a table of geopandas, as PROJJSON."""
+    """Return the coordinate reference system of a table of geopandas, as PROJJSON, or of a tractogram."""
+    if is_tractogram(source):
+        return RAS
     crs = source.crs if is_geographic(source) else None
     return None if crs is None else crs.to_json_dict()
 

@@ -89,6 +89,7 @@ def convert(
     kind: str | None = None,
     companions: Sequence[str | os.PathLike[str]] = (),
     strict: bool = False,
+    reference: str | os.PathLike[str] | None = None,
 ) -> SavedFiles:
     """Convert a file of geometry to another format, without a store.
 
@@ -101,6 +102,7 @@ def convert(
         kind: Kind of the geometry, for tables.
         companions: Files that belong to `source`.
         strict: Fail, and write nothing, if the format of `target` cannot hold all data.
+        reference: The NIfTI image in whose voxel grid a `.trk` or `.trx` file is written.
 
     >>> saved = zvf.open("tracts.zv").save("tracts.trk")
     >>> zvf.convert("tracts.trk", "tracts.tck").left_out[1]
@@ -109,6 +111,7 @@ def convert(
     words = ["convert", *(f"--with={os.fspath(path)}" for path in companions)]
     words += [f"--kind={kind}"] if kind is not None else []
     words += ["--strict"] if strict else []
+    words += [f"--reference={os.fspath(reference)}"] if reference is not None else []
     found, _ = command(words, source, target)
     return SavedFiles(**found)
 

@@ -214,7 +214,12 @@ def plan_export(
 def read_plan(address: str, keywords: dict[str, Any]) -> TaskPlan: ...
 def open_dense(path: str, dataset: str | None, memory: int | None) -> DenseArray: ...
 def save_result(
-    dataset: Dataset, file: str, strict: bool, keywords: dict[str, Any], unit: str | None = None
+    dataset: Dataset,
+    file: str,
+    strict: bool,
+    keywords: dict[str, Any],
+    unit: str | None = None,
+    reference: Any = None,
 ) -> dict[str, Any]: ...
 def export_precomputed(
     dataset: Dataset, folder: str, keywords: dict[str, Any]

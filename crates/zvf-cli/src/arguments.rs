@@ -6,6 +6,7 @@ mod named;
 mod selection;
 pub(crate) mod values;
 
+pub use crate::dense::reference_grid;
 pub(crate) use geometry_file::{GAPS, gaps_name, rename};
 pub use geometry_file::{GeometryFileArgs, GeometryReadingArgs};
 pub(crate) use named::{name_of, named};

@@ -83,6 +83,7 @@ pub use interchange::{ResultSink, ResultTables, input_of, open_field, read, unow
 pub use object_ids::FileObjectIds;
 pub use open::{create, open};
 pub use reader::{FileReadOptions, GeometryReader, read_whole};
+pub use voxel_grid::{grid_header, replace_grid};
 pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};
 #[cfg(feature = "arrow")]

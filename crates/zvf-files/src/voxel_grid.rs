@@ -1,13 +1,52 @@
 //! Voxel grids of tractograms: the image in whose space a TRK or TRX file places its streamlines.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::{
-    StoreDescription,
+    FileHeader, StoreDescription,
     affine::VoxelMap,
     length::{LengthUnit, MILLIMETER},
     values::{AxisOrder, narrow, whole},
 };
+
+/// Names of the formats with a voxel grid.
+const FORMATS: [&str; 2] = ["trk", "trx"];
+
+/// Returns the header of the voxel grid of an image: the first three rows of the matrix from voxels to
+/// positions in millimetres, and the number of voxels along each axis. `None` if the matrix cannot be
+/// inverted, or there are other numbers of values.
+pub fn grid_header(rows: &[f64], shape: &[u64]) -> Option<FileHeader> {
+    let (rows, rest) = rows.as_chunks::<4>();
+    let affine = VoxelMap(rows.try_into().ok().filter(|_| rest.is_empty())?);
+    affine.inverse()?;
+    let dimensions: [u64; 3] = shape.try_into().ok()?;
+    let mut header = FileHeader::new();
+    header.insert("voxel_to_rasmm".to_owned(), affine.to_json());
+    header.insert("dimensions".to_owned(), dimensions.to_vec().into());
+    Some(header)
+}
+
+/// Replaces the voxel grid in the headers of a store.
+pub fn replace_grid(headers: &mut BTreeMap<String, FileHeader>, grid: &FileHeader) {
+    for name in FORMATS {
+        if let Some(header) = headers.get_mut(name) {
+            // It has the grid as well.
+            if name == "trk" {
+                header.remove("header");
+            }
+            if let Some(own) = header.get_mut("header").and_then(Value::as_object_mut) {
+                own.remove("VOXEL_TO_RASMM");
+                own.remove("DIMENSIONS");
+            }
+            header.extend(grid.clone());
+        }
+    }
+    if !FORMATS.iter().any(|name| headers.contains_key(*name)) {
+        headers.insert("trx".to_owned(), grid.clone());
+    }
+}
 
 /// The map of voxels to the world, and the number of voxels along each axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +58,7 @@ pub(crate) struct VoxelGrid {
 impl VoxelGrid {
     /// Returns the grid of the tractogram that a store comes from; `None` if its headers have none.
     pub(crate) fn kept(description: &StoreDescription) -> Option<Self> {
-        let headers = ["trk", "trx"].iter();
+        let headers = FORMATS.iter();
         let mut headers = headers.filter_map(|name| description.headers.get(*name));
         headers.find_map(|header| {
             let affine = header.get("voxel_to_rasmm").and_then(VoxelMap::from_json);

@@ -17,10 +17,11 @@ use zvf::{
     Scope, ShardingPolicy, StepLinks, VertexOwners, WindingOrder, WriteReport, numeric::Kind,
 };
 use zvf_files::{
-    AttributeRename, FileDescription, FileError, FileObjectIds, FileReadOptions, GeometryInput,
-    GeometryReadOptions, InputFile, InputFileError, MissingPolicy, TableStream, check_unit,
+    AttributeRename, FileDescription, FileError, FileHeader, FileObjectIds, FileReadOptions,
+    GeometryInput, GeometryReadOptions, InputFile, InputFileError, MissingPolicy, TableStream,
+    check_unit,
     display::{dropped_note, len_u64},
-    settle_units, stated_kind,
+    replace_grid, settle_units, stated_kind,
 };
 use zvf_model::error_chain::error_chain;
 
@@ -28,6 +29,7 @@ use crate::{
     dataset::open_options,
     engine,
     errors::{IntoException, exception, unreadable, unusable},
+    files::grid_of,
     options::{Keywords, json},
     origin::{Origin, OriginArguments},
     phrases::in_python,
@@ -62,6 +64,7 @@ pub(crate) fn create<'py>(
     };
     let mut design = design(&mut given, kind, address)?;
     let unit = file_unit(&mut given)?;
+    let reference = reference(&mut given)?;
     let mut options = create_options(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
@@ -83,6 +86,7 @@ pub(crate) fn create<'py>(
             (geometry, Vec::new())
         }
     };
+    set_reference(&mut design, reference.as_ref())?;
     let geometry = geometry.build().map_err(raised)?;
     let read = len_u64(geometry.vertices());
     let work = || zvf::create(address, geometry, design, &options);
@@ -123,6 +127,8 @@ pub(crate) fn create_from_file<'py>(
     let mut design = design(&mut given, kind.unwrap_or(description.kind), address)?;
     description.complete(&mut design);
     settle_file_units(&mut given, &mut design, &description)?;
+    let reference = reference(&mut given)?;
+    set_reference(&mut design, reference.as_ref())?;
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
@@ -186,6 +192,7 @@ fn create_from_tables<'py>(
     }
     let mut design = design(&mut given, kind, address)?;
     let unit = file_unit(&mut given)?;
+    let reference = reference(&mut given)?;
     let mut options = create_options(&mut given)?;
     let mut reading = GeometryReadOptions::new(kind);
     reading.renames = renames(&mut given)?;
@@ -208,6 +215,7 @@ fn create_from_tables<'py>(
             let (names, own) = (stream.axes(), &stream.description().axes);
             settle_units(&mut design, names, own, format, unit.as_deref())
                 .map_err(|error| unusable(&error))?;
+            set_reference(&mut design, reference.as_ref())?;
             let notes = stream.notes().to_vec();
             let work = || zvf::create_from_source(address, &mut stream, design, &options);
             let written = engine::run_with_progress(py, work, &progress)?;
@@ -227,6 +235,7 @@ fn create_from_tables<'py>(
     let (names, own) = (input.axes.as_deref(), &input.description.axes);
     settle_units(&mut design, names, own, format, unit.as_deref())
         .map_err(|error| unusable(&error))?;
+    set_reference(&mut design, reference.as_ref())?;
     let GeometryInput {
         geometry, notes, ..
     } = input;
@@ -237,6 +246,29 @@ fn create_from_tables<'py>(
     };
     let written = engine::run_with_progress(py, work, &progress)?;
     report(py, Some(read), written, notes)
+}
+
+/// Takes the voxel grid of the reference image of streamlines.
+fn reference(given: &mut Keywords<'_>) -> PyResult<Option<FileHeader>> {
+    let reference = given.take("reference");
+    reference.map(|image| grid_of(&image)).transpose()
+}
+
+/// Sets the voxel grid of the files of a store.
+fn set_reference(design: &mut Design, grid: Option<&FileHeader>) -> PyResult<()> {
+    let Some(grid) = grid else {
+        return Ok(());
+    };
+    if !design.kind.is_paths() {
+        return Err(PyValueError::new_err(format!(
+            "reference is the image of streamlines; leave it out for {}",
+            design.kind.name()
+        )));
+    }
+    let mut headers = design.headers.as_ref().clone();
+    replace_grid(&mut headers, grid);
+    design.headers = headers.into();
+    Ok(())
 }
 
 /// Takes the unit of the coordinates of a file.

@@ -6,9 +6,13 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::TaskPlanError;
 use zvf_cli::{
     CommandFailure, StopFlag,
+    arguments::reference_grid,
     commands::query::{SaveError, save},
 };
-use zvf_files::{Cancellation, FileError, FileFault, LengthUnit, OutputFile, OutputFileError};
+use zvf_files::{
+    Cancellation, FileError, FileFault, FileHeader, LengthUnit, OutputFile, OutputFileError,
+    grid_header,
+};
 use zvf_model::error_chain::error_chain;
 use zvf_serve::{
     ExportError, ExportOptions, ExportReport, ExportTarget, LayerError, LayerKind, MeshFormat,
@@ -80,7 +84,7 @@ impl Drop for CancelOnDrop {
 
 /// Runs a query and writes its result to a file.
 #[pyfunction]
-#[pyo3(signature = (dataset, file, strict, keywords, unit=None))]
+#[pyo3(signature = (dataset, file, strict, keywords, unit=None, reference=None))]
 pub(crate) fn save_result<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
@@ -88,6 +92,7 @@ pub(crate) fn save_result<'py>(
     strict: bool,
     keywords: &Bound<'py, PyDict>,
     unit: Option<&str>,
+    reference: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let wrong = |unit| format!("unit is {unit:?}; use a metric unit of length, such as nanometer");
     let found =
@@ -101,13 +106,31 @@ pub(crate) fn save_result<'py>(
             }
             error => unusable(&error),
         })?
-        .in_unit(unit);
+        .in_unit(unit)
+        .in_grid(reference.map(grid_of).transpose()?)
+        .map_err(|error| unusable(&error))?;
     let dataset = dataset.get().current();
     let cancelled = CancelOnDrop(target.cancellation().clone());
     let work = async move { save(&dataset, &query, &target, strict).await };
     let saved = engine::run_on_own_thread(py, &ProgressCallback::default(), work)?;
     drop(cancelled);
     from_json(py, &saved.object())
+}
+
+/// Returns the voxel grid of an image: of its path, or of its affine and its dimensions.
+pub(crate) fn grid_of(given: &Bound<'_, PyAny>) -> PyResult<FileHeader> {
+    if let Ok(path) = given.extract::<PathBuf>() {
+        let work = || reference_grid(&path).map_err(|error| error.to_string());
+        return engine::compute(given.py(), work)?
+            .map_err(|why| exception(given.py(), "InputError", &why, None, None));
+    }
+    let (affine, dimensions): (Vec<f64>, Vec<u64>) = given.extract()?;
+    let rows = affine.get(..12).unwrap_or_default();
+    grid_header(rows, &dimensions).ok_or_else(|| {
+        PyValueError::new_err(
+            "reference needs an affine that can be inverted, and the number of voxels along three axes",
+        )
+    })
 }
 
 /// Writes a store as sources of Neuroglancer.

@@ -13,6 +13,7 @@ use zvf_files::{
 use crate::{
     arguments::{GAPS, gaps_name, named, rename},
     commands::create::{CreateUsageError, table_kind},
+    dense::reference_grid,
     display::{count_noun, len_u64},
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -54,6 +55,10 @@ pub(crate) struct FileConvertArgs {
     /// File that belongs to the one that is read; may be repeated.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
+    /// NIfTI image in whose voxel grid a .trk or .trx file is written; by default that of the file that is
+    /// read.
+    #[arg(long, value_name = "IMAGE")]
+    reference: Option<PathBuf>,
     /// Write no file if its format cannot hold everything.
     #[arg(long)]
     strict: bool,
@@ -94,6 +99,8 @@ struct Conversion {
 
 pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let (input, target) = arguments.files()?;
+    let grid = arguments.reference.as_deref().map(reference_grid);
+    let target = target.in_grid(grid.transpose()?)?;
     let format = input.format();
     if !format.is_interchange() && !arguments.axes.is_empty() {
         let option = "--axes";

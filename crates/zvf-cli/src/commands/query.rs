@@ -13,7 +13,8 @@ use std::error::Error;
 use zvf::{Dataset, OpenOptions};
 
 use crate::{
-    arguments::axis_names, hint::with_query_hint, outcome::CommandOutcome, progress::ProgressLine,
+    arguments::axis_names, dense::reference_grid, hint::with_query_hint, outcome::CommandOutcome,
+    progress::ProgressLine,
 };
 
 use save::result;
@@ -62,8 +63,10 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
             .await
             .map_err(hinted)?;
     } else if let Some(target) = &arguments.output {
+        let grid = arguments.reference.as_deref().map(reference_grid);
         let target = target.clone().in_unit(arguments.unit);
-        let saved = save(&dataset, &query, &target, arguments.strict).await;
+        let target = &target.in_grid(grid.transpose()?)?;
+        let saved = save(&dataset, &query, target, arguments.strict).await;
         report = saved.map_err(raised)?;
     } else {
         let result = result(&dataset, &query).await.map_err(raised)?;

@@ -329,6 +329,71 @@ fn coordinates_of_ply_may_have_other_names() {
 }
 
 #[test]
+fn tractograms_are_written_in_the_grid_of_an_image() {
+    let files = Folder::new();
+    let mut image = vec![0; 352];
+    let mut put = |at: usize, value: &[u8]| image[at..at + value.len()].copy_from_slice(value);
+    put(0, &348_i32.to_le_bytes());
+    for (at, value) in [
+        (40, 3_i16),
+        (42, 4),
+        (44, 5),
+        (46, 6),
+        (70, 2),
+        (72, 8),
+        (254, 1),
+    ] {
+        put(at, &value.to_le_bytes());
+    }
+    put(108, &352_f32.to_le_bytes());
+    let rows = [
+        [2.0, 0.0, 0.0, -3.0],
+        [0.0, 2.0, 0.0, -4.0],
+        [0.0, 0.0, 2.0, -5.0_f32],
+    ];
+    for (at, value) in rows.concat().into_iter().enumerate() {
+        put(280 + 4 * at, &value.to_le_bytes());
+    }
+    put(344, b"n+1\0");
+    image.extend([0; 120]);
+    fs::write(files.path("t1.nii"), image).unwrap();
+    fs::write(files.path("a.csv"), "x,y,z,part\n0,0,0,0\n1,1,1,0\n").unwrap();
+    let given = ["--reference", "t1.nii"];
+    let create = [
+        "create",
+        "a.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "a.csv",
+        "--axes",
+        "x:millimeter,y:millimeter,z:millimeter",
+        "--quiet",
+    ];
+    files.run(&[&create[..], &given].concat());
+    files.run(&["query", "a.zv", "-o", "a.trk"]);
+    files.run(&["query", "a.zv", "-o", "a.tck"]);
+    files.run(&[&["convert", "a.tck", "b.trk"][..], &given].concat());
+    // The grid of the image replaces the one that is made up.
+    files.run(&["convert", "a.tck", "c.trk"]);
+    files.run(&[&["convert", "c.trk", "d.trk"][..], &given].concat());
+    files.run(&["create", "c.zv", "--from", "c.trk", "--quiet"]);
+    files.run(&[&["query", "c.zv", "-o", "e.trk"][..], &given].concat());
+    for name in ["a.trk", "b.trk", "d.trk", "e.trk"] {
+        let header = files.bytes(name);
+        assert_eq!(&header[6..12], [4, 0, 5, 0, 6, 0], "{name}");
+        let matrix: Vec<f32> = header[440..488]
+            .chunks(4)
+            .map(|it| f32::from_le_bytes(it.try_into().unwrap()))
+            .collect();
+        assert_eq!(matrix, rows.concat(), "{name}");
+    }
+    assert_ne!(&files.bytes("c.trk")[6..12], [4, 0, 5, 0, 6, 0]);
+    let (_, said) = files.call(&["query", "a.zv", "-o", "f.tck", "--reference", "t1.nii"]);
+    assert!(said.contains("tck files have no voxel grid"), "{said}");
+}
+
+#[test]
 fn results_state_their_kind() {
     let bench = Bench::new();
     bench.file("a.csv", "x,y\n1,2\n3,4\n");

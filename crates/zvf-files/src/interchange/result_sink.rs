@@ -8,7 +8,10 @@ use zvf_tables::{
     WrittenFiles, check_result,
 };
 
-use crate::{GroupTables, ResultWriter, ply::PlyWriter, unit_writer::UnitConversion};
+use crate::{
+    GroupTables, ResultWriter, ply::PlyWriter, unit_writer::UnitConversion,
+    voxel_grid::replace_grid,
+};
 
 /// A file that is written in batches.
 pub struct ResultSink {
@@ -58,6 +61,12 @@ impl ResultSink {
         let (conversion, described) = requested.map_err(|fault| fault.of(file.path()))?.unzip();
         let description = described.as_ref().unwrap_or(description);
         let left_out = file.format().crs_left_out(description.crs.as_ref());
+        let regridded = file.grid().map(|grid| {
+            let mut description = description.clone();
+            replace_grid(&mut description.headers, grid);
+            description
+        });
+        let description = regridded.as_ref().unwrap_or(description);
         let target = match file.format() {
             FileFormat::Ply => BatchTarget::Ply {
                 writer: Box::new(PlyWriter::new(file.path())),

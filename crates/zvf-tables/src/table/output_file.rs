@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use crate::{FileFormat, ObjectFiles, length::LengthUnit};
+use crate::{FileFormat, FileHeader, ObjectFiles, length::LengthUnit};
 
 /// Parts of the file names of the tables beside that of the vertices.
 pub(crate) const SIDECARS: [&str; 4] = ["links", "objects", "groups", "group_attributes"];
@@ -35,6 +35,7 @@ pub struct OutputFile {
     destination: Option<PathBuf>,
     cancellation: Cancellation,
     unit: Option<LengthUnit>,
+    grid: Option<FileHeader>,
 }
 
 /// Ends the writing of a file from another thread. Clones share one state.
@@ -82,6 +83,7 @@ impl OutputFile {
             destination: None,
             cancellation: Cancellation::default(),
             unit: None,
+            grid: None,
         };
         file.check_sidecars(&HashSet::new())?;
         Ok(file)
@@ -148,6 +150,24 @@ impl OutputFile {
     /// format.
     pub fn unit(&self) -> Option<LengthUnit> {
         self.unit
+    }
+
+    /// Sets the voxel grid of the file, as [`FileHeader`] of a format with grids.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputFileError::NoGrid`] if the format has none.
+    pub fn in_grid(self, grid: Option<FileHeader>) -> Result<Self, OutputFileError> {
+        match self.format {
+            FileFormat::Trk | FileFormat::Trx => Ok(Self { grid, ..self }),
+            format if grid.is_some() => Err(OutputFileError::NoGrid(format)),
+            _ => Ok(self),
+        }
+    }
+
+    /// Returns the voxel grid of the file, if it is not that of the store.
+    pub fn grid(&self) -> Option<&FileHeader> {
+        self.grid.as_ref()
     }
 
     /// Returns what ends the writing of this file, and of its clones.
@@ -244,6 +264,9 @@ pub fn check_writable(path: &Path) -> Result<(), OutputFileError> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputFileError {
+    /// The format has no voxel grid.
+    #[error("{0} files have no voxel grid; leave out the reference image, or write .trk or .trx")]
+    NoGrid(FileFormat),
     /// The name has no extension.
     #[error("the file name has no extension; it must end in {EXTENSIONS}")]
     NoExtension,

@@ -9,7 +9,7 @@ use zvf::{
 };
 use zvf_files::{
     AxisUnitError, FileFormat, FileObjectIds, FileReadOptions, GeometryReadOptions, InputFile,
-    settle_units, stated_kind,
+    replace_grid, settle_units, stated_kind,
 };
 
 use super::{
@@ -23,6 +23,7 @@ use crate::{
         GeometryFileArgs, crs, name_of, named,
         values::{self, Axes, BoundsArgument, ExtentsArgument, VerticesArgument},
     },
+    dense::reference_grid,
     outcome::CommandOutcome,
 };
 
@@ -165,6 +166,10 @@ pub struct CreateArgs {
     /// .parquet files of zvf.
     #[arg(long, value_name = "CRS", help_heading = "Space", value_parser = crs::parse)]
     crs: Option<Value>,
+    /// NIfTI image of streamlines, in whose voxel grid .trk and .trx files of the store are written; by
+    /// default that of the file, if it has one.
+    #[arg(long, value_name = "IMAGE", help_heading = "Space")]
+    reference: Option<PathBuf>,
     /// Name of the collection.
     #[arg(long, help_heading = "Space")]
     name: Option<String>,
@@ -290,6 +295,9 @@ pub enum CreateUsageError {
         "this {0} file does not say what its vertices form; name the kind of geometry, as in --kind points"
     )]
     Kind(FileFormat),
+    /// An image for geometry that is no tractogram.
+    #[error("--reference is the image of streamlines; leave it out for {}", .0.name())]
+    Reference(GeometryKind),
     /// Further files are given for a format without any.
     #[error(
         "--with does not apply to {0} files, only to .tck, .swc, .gii, .edgelist and FreeSurfer surfaces; \
@@ -464,17 +472,25 @@ impl CreateArgs {
     }
 
     /// Compares the axes of the command line with those of the file, as [`file_axes::compare`]
-    /// does, and completes the units of those of the design.
+    /// does, completes the units of those of the design, and sets the voxel grid.
     pub(super) fn settle_axes(
         &self,
         design: &mut Design,
         names: Option<&[String]>,
         own: &[AxisSpec],
-    ) -> Result<(), CreateUsageError> {
+    ) -> Result<(), Box<dyn Error>> {
         let given = self.axes.as_ref().map(|axes| axes.0.as_slice());
         file_axes::compare(given, names, own)?;
         let (format, unit) = (self.input.from.format(), self.unit.as_deref());
         settle_units(design, names, own, Some(format), unit)?;
+        if let Some(image) = &self.reference {
+            if !design.kind.is_paths() {
+                return Err(CreateUsageError::Reference(design.kind).into());
+            }
+            let mut headers = design.headers.as_ref().clone();
+            replace_grid(&mut headers, &reference_grid(image)?);
+            design.headers = headers.into();
+        }
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Arguments of `zvf query`.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use zvf::{Clip, LevelChoice, LevelId, Mode, Position, Query, Selection, VertexBudget};
 use zvf_files::{LengthUnit, OutputFile};
@@ -124,6 +126,15 @@ pub struct QueryArgs {
     #[arg(long, value_name = "UNIT", help_heading = "Output", requires = "output",
         value_parser = values::length_unit)]
     pub(super) unit: Option<LengthUnit>,
+    /// NIfTI image in whose voxel grid a .trk or .trx file is written; by default that of the file that the
+    /// store was made of.
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        help_heading = "Output",
+        requires = "output"
+    )]
+    pub(super) reference: Option<PathBuf>,
     /// Write no file if its format cannot hold everything.
     #[arg(long, help_heading = "Output", requires = "output")]
     pub(super) strict: bool,
