@@ -184,6 +184,43 @@ def test_objects_of_a_result_stay_in_their_other_groups() -> None:
     assert sizes == {"left": 1, "both": 1, "none": 0}
 
 
+def test_files_and_stores_are_appended() -> None:
+    store = made("streamlines")
+    store.save("b.npz", objects=[4])
+    for source in ("b.npz", Path("b.npz")):
+        added = store.append(source=source, ids="new")
+        assert added.added == 3 and len(added.objects) == 1
+    zvf.create("c.zv", source=store.query(objects=[7]), bounds=((0, 0, 0), (9, 9, 9)))
+    added = zvf.open("c.zv").append(source="b.npz")
+    assert added.objects.tolist() == [4]
+    assert store.append(source="c.zv", ids="new").added == 6
+    with pytest.raises(zvf.NotFoundError, match="absent"):
+        store.append(source="absent.npz")
+    with pytest.raises(zvf.Error, match="exists already|already exists") as raised:
+        store.append(source="b.npz", ids="keep")
+    assert "--" not in str(raised.value)
+
+
+def test_coordinates_of_another_system_are_refused() -> None:
+    column = SimpleNamespace(to_numpy=lambda: np.array([1.0, 2.0]))
+    points = SimpleNamespace(
+        name="geometry", x=column, y=column, isna=lambda: np.zeros(2, bool),
+        geom_type=SimpleNamespace(dropna=lambda: ["Point"]), has_z=SimpleNamespace(all=lambda: False),
+    )  # fmt: skip
+
+    def frame(code: int) -> Any:
+        system = {"type": "ProjectedCRS", "name": f"n{code}", "id": {"authority": "EPSG", "code": code}}
+        crs = SimpleNamespace(to_json_dict=lambda: system)
+        return SimpleNamespace(geometry=points, crs=crs, columns=["geometry"])
+
+    zvf.create("b.zv", kind="points", source=frame(25832), bounds=((0, 0), (9, 9)))
+    store = zvf.open("b.zv")
+    with pytest.raises(ValueError, match="n25833.*n25832.*assume_crs=True"):
+        store.append(source=frame(25833))
+    assert store.append(source=frame(25833), assume_crs=True).added == 2
+    assert store.append(source=frame(25832)).added == 2
+
+
 def test_axes_have_several_forms() -> None:
     named = [("x", "nanometer"), ("y", "nanometer"), ("z", None)]
     forms: list[Any] = [named, dict(named), "x:nanometer,y:nanometer,z", ["x:nanometer", ("y", "nanometer"), "z"]]

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from io import BytesIO
 from typing import Any, Literal, Unpack
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _zvf
 from ._async import awaited
-from ._errors import ConflictError, Error, NoSuchObjectError
+from ._errors import ConflictError, Error, NoSuchObjectError, NotFoundError, ZvfWarning
 from ._geometry import array_of, columns, geometry, integers
 from ._info import (
     AttributeInfo,
@@ -410,8 +411,8 @@ class Dataset:
         must have these types.
 
         Args:
-            source: A result of a query, also of another store, a table, or a tractogram of nibabel
-                or dipy, as for `zvf.create`.
+            source: A file or the address of a store, a result of a query, also of another store, a
+                table, or a tractogram of nibabel or dipy, as for `zvf.create`.
             unit: Unit of the coordinates; that of a result or a tractogram, or else of the store,
                 unless given.
             assume_crs: Add coordinates of another reference system as they are.
@@ -428,8 +429,17 @@ class Dataset:
         >>> len(tracts.query())
         7
         """
-        made, origin = dict(arrays), None
+        made, origin, crs = dict(arrays), None, None
+        if isinstance(source, (str, os.PathLike)):
+            if arrays:
+                raise TypeError(f"source is a file; leave out {', '.join(arrays)}")
+            words = [f"--out-of-bounds={out_of_bounds}"]
+            words += [f"--ids={ids}"] if ids is not None else []
+            words += [f"--unit={unit}"] if unit is not None else []
+            words += ["--assume-crs"] if assume_crs else []
+            return self._append_file(os.fspath(source), words)
         if source is not None:
+            crs = crs_of(source)
             kind = self.kinds[0] if self.kinds else None
             made, origin = arrays_of_source(source, made, self.axes, kind)
             if is_tractogram(source):
@@ -438,9 +448,21 @@ class Dataset:
         with shown(progress, f"appending to {self._address}") as callback:
             options = {
                 "out_of_bounds": out_of_bounds, "ids": ids, "unit": unit,
-                "assume_crs": assume_crs, "progress": callback,
+                "assume_crs": assume_crs, "crs": crs, "progress": callback,
             }  # fmt: skip
             return self._changed(_zvf.append(self._raw, given, options, origin))
+
+    def _append_file(self, source: str, words: list[str]) -> ChangeReport:
+        if "://" not in source and not os.path.exists(source):
+            raise NotFoundError(f"{source} does not exist")
+        words = ["zvf", "append", f"--from={source}", *words, "--json", "--", self._raw.address]
+        found, told = _zvf.command(words)
+        for text in told:
+            warn(text, ZvfWarning, stacklevel=3)
+        names = {"transaction": "transaction", "added": "vertices", "removed": "removed",
+                 "chunks": "chunks", "severed": "severed", "bytes": "bytes_written", "notes": "notes"}  # fmt: skip
+        raw = {name: found[key] for name, key in names.items()}
+        return self._changed({**raw, "objects": np.asarray(found["object_ids"], np.int64)})
 
     @listed(GeometryArrays)
     def replace(

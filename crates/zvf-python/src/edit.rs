@@ -21,7 +21,7 @@ use crate::{
     dataset::PyDataset,
     engine,
     errors::{IntoException, unusable},
-    options::Keywords,
+    options::{Keywords, json},
     origin::{Origin, OriginArguments},
     progress::ProgressCallback,
     query,
@@ -48,6 +48,7 @@ pub(crate) fn append<'py>(
     let renumber = given.word("ids", renumber, "keep or new")?;
     let unit = file_unit(&mut given)?;
     let is_same_system = given.get("assume_crs")?.unwrap_or(false);
+    let crs = given.take("crs").map(|crs| json(&crs)).transpose()?;
     let change = Change::new(dataset, &mut given);
     given.finish()?;
     let geometry = builder(geometry, kind_of(dataset))?;
@@ -55,6 +56,7 @@ pub(crate) fn append<'py>(
         Some(origin) => origin.input(py, geometry)?,
         None => GeometryInput::new(geometry, StoreDescription::default()),
     };
+    input.crs = input.crs.or(crs);
     let current = dataset.get().current();
     let root = current.root();
     let axes: Vec<String> = root.axes.iter().map(|axis| axis.name.clone()).collect();
