@@ -250,6 +250,13 @@ def test_named_indexes_of_pandas_are_columns() -> None:
     assert sorted(one.name for one in zvf.open("d.zv").attributes()) == ["cell", "q"]
 
 
+def test_text_without_quotes_is_named() -> None:
+    store = made("streamlines")
+    for run in (store.query, store.count, store.delete):
+        with pytest.raises(zvf.InputError, match="in single quotes, as 'left'"):
+            run(where="group.name = left")
+
+
 def test_changes_list_their_objects() -> None:
     store = made("streamlines")
     changed = store.replace(
@@ -278,8 +285,11 @@ def test_an_empty_box_is_explained() -> None:
     with pytest.warns(zvf.ZvfWarning, match="lower bound of x, 9, is above"):
         found = store.query(bbox=((9, 0, 0), (1, 1, 1)))
     assert len(found) == 0 and "the box is empty" in found.notes[0]
-    found = store.query(bbox=((90, 0, 0), (91, 1, 1)))
-    assert "outside the store" in found.notes[0]
+    away = ((90, 0, 0), (91, 1, 1))
+    for run in (store.query, store.count, lambda bbox: store.save("a.csv", bbox=bbox)):
+        assert any("outside the store" in note for note in run(bbox=away).notes)
+        with pytest.warns(zvf.ZvfWarning, match="the box is empty"):
+            assert any("the box is empty" in note for note in run(bbox=((9, 0, 0), (1, 1, 1))).notes)
 
 
 def test_an_affine_in_the_wrong_direction_is_named() -> None:

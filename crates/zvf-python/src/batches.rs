@@ -136,8 +136,7 @@ impl PyBatches {
                 FoundResult {
                     result,
                     transaction,
-                    why_empty: None,
-                    is_mistaken: false,
+                    empty_box: None,
                 },
             )
         };

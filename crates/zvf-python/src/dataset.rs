@@ -18,7 +18,8 @@ use crate::{
     engine,
     options::{Keywords, from_json},
     progress::ProgressCallback,
-    query, result,
+    query,
+    result::{self, EmptyBox},
 };
 
 /// Maximum number of groups listed.
@@ -386,10 +387,14 @@ impl PyDataset {
         let query = query::query(keywords)?;
         let dataset = self.current();
         let work = async {
-            dataset.check_selection(&query).await?;
-            dataset.count(&query).await
+            let failed = |error| result::QueryFailure::of(&query, error);
+            dataset.check_selection(&query).await.map_err(failed)?;
+            dataset.count(&query).await.map_err(failed)
         };
-        let counts = engine::run(py, work)?;
+        let mut counts = engine::run(py, work)?;
+        if let Some(found) = EmptyBox::of(&dataset, &query).filter(|_| counts.vertices == 0) {
+            counts.notes.push(found.tell(py)?);
+        }
         let found = PyDict::new(py);
         found.set_item("level", counts.level.number())?;
         found.set_item("vertices", counts.vertices)?;

@@ -38,6 +38,23 @@ impl IntoException for Error {
     }
 }
 
+/// Returns an exception for an error of a query with a predicate, in which text without quotes is the
+/// name of an attribute.
+pub(crate) fn filter_exception(py: Python<'_>, error: Error) -> PyErr {
+    match error.cause() {
+        Some(
+            absent @ CatalogError::NoAttribute {
+                scope: None, name, ..
+            },
+        ) if !absent.has_suggestion() => {
+            let why = error_chain(&error);
+            let text = format!("{why}; put text to compare with in single quotes, as '{name}'");
+            exception(py, class(&error), &text, None, None)
+        }
+        _ => error.into_exception(py),
+    }
+}
+
 impl IntoException for RenderError {
     fn into_exception(self, py: Python<'_>) -> PyErr {
         match self {

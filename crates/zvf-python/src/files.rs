@@ -26,6 +26,7 @@ use crate::{
     options::{Keywords, from_json},
     progress::ProgressCallback,
     query,
+    result::EmptyBox,
 };
 
 impl IntoException for SaveError {
@@ -111,9 +112,13 @@ pub(crate) fn save_result<'py>(
         .map_err(|error| unusable(&error))?;
     let dataset = dataset.get().current();
     let cancelled = CancelOnDrop(target.cancellation().clone());
+    let empty_box = EmptyBox::of(&dataset, &query);
     let work = async move { save(&dataset, &query, &target, strict).await };
-    let saved = engine::run_on_own_thread(py, &ProgressCallback::default(), work)?;
+    let mut saved = engine::run_on_own_thread(py, &ProgressCallback::default(), work)?;
     drop(cancelled);
+    if let Some(found) = empty_box.filter(|_| saved.is_empty()) {
+        saved.note(found.tell(py)?);
+    }
     from_json(py, &saved.object())
 }
 

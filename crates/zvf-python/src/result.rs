@@ -11,7 +11,7 @@ use zvf::{
 
 use crate::{
     columns::{array, attributes, indices, matrix},
-    errors::{IntoException, exception, warn},
+    errors::{IntoException, exception, filter_exception, warn},
 };
 
 /// A result.
@@ -19,17 +19,27 @@ pub(crate) struct FoundResult {
     pub(crate) result: QueryResult,
     /// The transaction to which addresses of vertices belong, if there are any.
     pub(crate) transaction: Option<u64>,
-    /// The reason why nothing can be in the box of the query.
-    pub(crate) why_empty: Option<String>,
-    /// True if a lower bound of the box is above the upper one.
-    pub(crate) is_mistaken: bool,
+    /// The box of the query, if nothing can be in it.
+    pub(crate) empty_box: Option<EmptyBox>,
 }
 
 /// The reason for the absence of a result.
 pub(crate) enum QueryFailure {
     Engine(zvf::Error),
+    /// An error of a query with a predicate.
+    Filtered(zvf::Error),
     /// A commit during the query makes its addresses of vertices useless.
     Changed,
+}
+
+impl QueryFailure {
+    /// Returns the failure of a query.
+    pub(crate) fn of(query: &Query, error: zvf::Error) -> Self {
+        match query.filter {
+            Some(_) => Self::Filtered(error),
+            None => Self::Engine(error),
+        }
+    }
 }
 
 impl IntoException for QueryFailure {
@@ -38,6 +48,7 @@ impl IntoException for QueryFailure {
                        run the query again";
         match self {
             Self::Engine(error) => error.into_exception(py),
+            Self::Filtered(error) => filter_exception(py, error),
             Self::Changed => exception(py, "ConflictError", changed, None, None),
         }
     }
@@ -46,23 +57,45 @@ impl IntoException for QueryFailure {
 /// Runs a query.
 pub(crate) async fn found(dataset: &Dataset, query: &Query) -> Result<FoundResult, QueryFailure> {
     let before = dataset.transaction();
-    let result = dataset.query(query).await.map_err(QueryFailure::Engine)?;
+    let failed = |error| QueryFailure::of(query, error);
+    let result = dataset.query(query).await.map_err(failed)?;
     if query.row_ids && dataset.transaction() != before {
         return Err(QueryFailure::Changed);
     }
-    let (mut why_empty, mut is_mistaken) = (None, false);
-    if let Some(Region::Box(bbox)) = &query.region
-        && result.positions.is_empty()
-    {
-        why_empty = bbox.why_empty(dataset.root());
-        is_mistaken = bbox.is_empty();
-    }
+    let is_empty = result.positions.is_empty();
     Ok(FoundResult {
-        why_empty,
-        is_mistaken,
+        empty_box: EmptyBox::of(dataset, query).filter(|_| is_empty),
         result,
         transaction: query.row_ids.then_some(before),
     })
+}
+
+/// A box that nothing can be in.
+pub(crate) struct EmptyBox {
+    why: String,
+    /// True if a lower bound is above the upper one. A box outside the store may be a tile of many.
+    is_mistaken: bool,
+}
+
+impl EmptyBox {
+    /// Returns the box of a query, if nothing can be in it.
+    pub(crate) fn of(dataset: &Dataset, query: &Query) -> Option<Self> {
+        let Some(Region::Box(bbox)) = &query.region else {
+            return None;
+        };
+        bbox.why_empty(dataset.root()).map(|why| Self {
+            why,
+            is_mistaken: bbox.is_empty(),
+        })
+    }
+
+    /// Warns if the box is mistaken, and returns a note.
+    pub(crate) fn tell(self, py: Python<'_>) -> PyResult<String> {
+        if self.is_mistaken {
+            warn(py, "ZvfWarning", &self.why)?;
+        }
+        Ok(self.why)
+    }
 }
 
 /// Moves a result into a tuple with the elements of `zvf._raw.RawResult`.
@@ -70,14 +103,10 @@ pub(crate) fn tuple(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'_, Py
     let FoundResult {
         mut result,
         transaction,
-        why_empty,
-        is_mistaken,
+        empty_box,
     } = found;
-    if let Some(why) = why_empty {
-        if is_mistaken {
-            warn(py, "ZvfWarning", &why)?;
-        }
-        result.notes.push(why);
+    if let Some(found) = empty_box {
+        result.notes.push(found.tell(py)?);
     }
     let (offsets, part_objects) = result
         .parts

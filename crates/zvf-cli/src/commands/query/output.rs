@@ -104,6 +104,11 @@ impl QueryOutput {
         }
     }
 
+    /// Adds a note.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
     /// Lists the distances of objects that were searched by their position.
     pub(super) fn nearest_objects(&mut self, objects: &[NearestObject]) {
         let line = |object: &NearestObject| {
