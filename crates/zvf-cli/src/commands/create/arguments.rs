@@ -62,9 +62,9 @@ pub struct CreateArgs {
     /// repeated.
     #[arg(long, value_name = "FILE")]
     pub(super) with: Vec<PathBuf>,
-    /// Ids of the objects of .swc files and meshes, of which each file is an object: `name`, the file
-    /// names, `number`, which counts the files from 0, one for each file, such as 17,42, or a table of
-    /// names and ids, such as ids.csv.
+    /// Ids of the objects of .swc files and meshes, where each file becomes one object: `name` takes them
+    /// from the names of the files, and `number` counts the files from 0. Or a list with an id for each
+    /// file, such as 17,42, or a table of names and ids, such as ids.csv.
     ///
     /// By default the file names, if all of them are different numbers.
     #[arg(long, value_name = "name|number|ID,…|FILE", value_parser = values::object_ids)]
