@@ -16,6 +16,7 @@
 //! |---|---|---|
 //! | `vertices`, `vertices_<kind>` | rows of coordinates | [`numeric`] |
 //! | `vertex_fragments`, `link_fragments` | rows of each fragment | [`fragment`] |
+//! | inventory of a sealed store | lengths of the fragments of a chunk | [`fragment_lengths`] |
 //! | `vertex_attributes/<name>` | a row for each vertex, or codes of a dictionary | [`numeric`], [`dictionary`] |
 //! | `fragment_attributes/<name>` | a row for each fragment | [`numeric`] |
 //! | `links/<delta>/…`, `cross_chunk_links/<delta>/…` | edges, faces, references between levels | [`links`] |
@@ -86,6 +87,7 @@ mod sign;
 pub mod b2nd;
 pub mod dictionary;
 pub mod fragment;
+pub mod fragment_lengths;
 pub mod groups;
 pub mod int64s;
 pub mod links;

@@ -4,7 +4,10 @@
 //! that encoding reproduces the bytes where the codec guarantees it. Fuzz targets and property
 //! tests call the laws.
 
-use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, Rows};
+use zvf_format::{
+    fragment::{FragmentIndex, FragmentIndexBuilder, Rows},
+    fragment_lengths::{self, FragmentLengths},
+};
 
 mod b2nd;
 mod geometry;
@@ -59,12 +62,33 @@ pub fn fragment_index(bytes: &[u8]) {
     }
 }
 
+/// Checks that the index with the same fragments has these lengths, and no other bytes do.
+///
+/// # Panics
+///
+/// Panics if the law is violated.
+pub fn fragment_lengths(bytes: &[u8]) {
+    let Ok(lengths) = FragmentLengths::parse(bytes) else {
+        return;
+    };
+    let mut builder = FragmentIndexBuilder::default();
+    for range in lengths.ranges() {
+        builder.push_range(range).expect("below 2^63");
+    }
+    let index = builder.finish();
+    let index = FragmentIndex::parse(&index).expect("own encoding");
+    assert_eq!(index.extent(), lengths.extent());
+    let again = fragment_lengths::encode(&index);
+    assert_eq!(again.as_deref(), Some(bytes));
+}
+
 /// A law, which panics on a violation.
 pub type Law = fn(&[u8]);
 
 /// Every law with its name. Each has a fuzz target of that name.
 pub const ALL: &[(&str, Law)] = &[
     ("fragment_index", fragment_index),
+    ("fragment_lengths", fragment_lengths),
     ("object_manifest", object_manifest),
     ("ragged_blob", ragged_blob),
     ("link_rows", link_rows),

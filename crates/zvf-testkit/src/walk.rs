@@ -4,7 +4,7 @@
 //! returns `None` for bytes that the codec rejects. No walk can panic: the no-panic probe links
 //! exactly these.
 
-use zvf_format::fragment::FragmentIndex;
+use zvf_format::{fragment::FragmentIndex, fragment_lengths::FragmentLengths};
 
 mod b2nd;
 mod geometry;
@@ -58,6 +58,14 @@ pub fn fragment_index(bytes: &[u8]) -> Option<u64> {
     Some(digest)
 }
 
+/// Walks lengths of fragments: all ranges.
+pub fn fragment_lengths(bytes: &[u8]) -> Option<u64> {
+    let lengths = FragmentLengths::parse(bytes).ok()?;
+    let ranges = lengths.ranges().take(64);
+    let ends = ranges.map(|range| range.end);
+    Some(ends.fold(lengths.extent(), mix))
+}
+
 /// A function that parses bytes, calls every accessor and returns a digest; `None` if the bytes are
 /// rejected.
 pub type Walk = fn(&[u8]) -> Option<u64>;
@@ -66,6 +74,7 @@ pub type Walk = fn(&[u8]) -> Option<u64>;
 /// with the laws.
 pub const ALL: &[(&str, Walk)] = &[
     ("fragment_index", fragment_index),
+    ("fragment_lengths", fragment_lengths),
     ("object_manifest", object_manifest),
     ("ragged_blob", ragged_blob),
     ("link_rows", link_rows),

@@ -8,6 +8,7 @@
 mod b2nd;
 mod dictionary;
 mod fragment;
+mod fragment_lengths;
 mod golden;
 mod golden_b2nd;
 mod golden_tet;
