@@ -5,6 +5,7 @@ use core::fmt;
 use zvf_format::{
     dictionary::DictionaryCodesError,
     fragment::FragmentIndexError,
+    fragment_lengths::FragmentLengthsError,
     groups::GroupRangeInverted,
     int64s::Int64sError,
     links::{
@@ -417,6 +418,9 @@ pub enum Fault {
     /// Invalid fragment index.
     #[error("is not a fragment index")]
     Fragments(#[from] FragmentIndexError),
+    /// Invalid lengths of fragments in the inventory of the store.
+    #[error("has other bytes than lengths of fragments in the inventory of the store")]
+    FragmentLengths(#[from] FragmentLengthsError),
     /// Invalid manifest.
     #[error("is not a manifest")]
     Manifest(#[from] ManifestError),

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use zvf_format::fragment::{FragmentIndex, FragmentIndexError, Rows};
+use zvf_format::{
+    fragment::{FragmentIndex, FragmentIndexError, Rows},
+    fragment_lengths::FragmentLengths,
+};
 use zvf_model::grid::ChunkCoord;
 
 use crate::sync::lock;
@@ -19,6 +22,8 @@ pub(crate) struct FragmentTableCache(Mutex<CachedTables>);
 struct CachedTables {
     tables: HashMap<ChunkCoord, Arc<FragmentTable>>,
     bytes: usize,
+    /// Those of all chunks were inserted that the store records.
+    has_all: bool,
 }
 
 /// Maximum size of the cached tables, in bytes. The cache is cleared when it would grow beyond.
@@ -27,6 +32,16 @@ const MAX_CACHED_BYTES: usize = 64 << 20;
 impl FragmentTableCache {
     pub(crate) fn get(&self, chunk: &ChunkCoord) -> Option<Arc<FragmentTable>> {
         lock(&self.0).tables.get(chunk).cloned()
+    }
+
+    /// Returns whether the tables of all chunks that the store records are here.
+    pub(crate) fn has_all(&self) -> bool {
+        lock(&self.0).has_all
+    }
+
+    /// Records that the tables of all chunks that the store records were inserted.
+    pub(crate) fn set_all(&self) {
+        lock(&self.0).has_all = true;
     }
 
     pub(crate) fn insert(&self, chunk: &ChunkCoord, table: FragmentTable) -> Arc<FragmentTable> {
@@ -109,6 +124,20 @@ impl FragmentTable {
             entries,
             extent: index.extent(),
             total,
+        })
+    }
+
+    /// Creates the table of fragments with these lengths; `None` if there are 2^32 rows or more.
+    pub(crate) fn of_lengths(lengths: &FragmentLengths<'_>) -> Option<Self> {
+        let range = |rows: core::ops::Range<u64>| {
+            let [start, end] = [rows.start, rows.end].map(u32::try_from);
+            Some([start.ok()?, end.ok()?])
+        };
+        let ranges: Vec<[u32; 2]> = lengths.ranges().map(range).collect::<Option<_>>()?;
+        Some(Self {
+            entries: Entries::Ranges(ranges),
+            extent: lengths.extent(),
+            total: lengths.extent(),
         })
     }
 
@@ -241,7 +270,7 @@ impl FragmentRows<'_> {
 
 #[cfg(test)]
 mod tests {
-    use zvf_format::fragment::FragmentIndexBuilder;
+    use zvf_format::{fragment::FragmentIndexBuilder, fragment_lengths};
 
     use super::*;
 
@@ -259,6 +288,7 @@ mod tests {
         lists.push_list(&[12, 7, 12]).unwrap();
         let indexes = [
             (ranges(&[0..4, 4..4, 2..9, far - 1..far]), true),
+            (ranges(&[0..4, 4..4, 4..900]), true),
             (ranges(&[0..4, far..far + 2]), false),
             (lists, false),
             (FragmentIndexBuilder::default(), true),
@@ -268,6 +298,14 @@ mod tests {
             let index = FragmentIndex::parse(&blob).unwrap();
             let table = FragmentTable::parse(&blob).unwrap();
             assert_eq!(table.ranges().is_some(), is_compact);
+            if let Some(lengths) = fragment_lengths::encode(&index) {
+                let lengths = FragmentLengths::parse(&lengths).unwrap();
+                let short = FragmentTable::of_lengths(&lengths);
+                assert_eq!(
+                    short.map(|table| format!("{table:?}")),
+                    Some(format!("{table:?}"))
+                );
+            }
             assert_eq!((table.len(), table.extent()), (index.len(), index.extent()));
             let rows = index.iter().map(|rows| rows.len());
             assert_eq!(table.total(), rows.sum::<u64>());

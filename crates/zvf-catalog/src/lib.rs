@@ -33,6 +33,7 @@ mod cores;
 mod deferred;
 mod diagnostics;
 mod error;
+mod fragment_rows;
 mod fragments;
 mod headers;
 mod level;

@@ -116,6 +116,27 @@ pub trait Fetch: MaybeSync {
         }
     }
 
+    /// Returns the number of bytes that [`fragment_lengths`](Self::fragment_lengths) transfers for all
+    /// cells of the array at `node`; `None` if the store records none of them. Takes no request.
+    fn fragment_lengths_bytes(&self, node: &Key) -> Option<u64> {
+        let _ = node;
+        None
+    }
+
+    /// Returns the [lengths of fragments](zvf_format::fragment_lengths) that the store records of cells
+    /// of fragment indexes, in order; `None` for a cell without. Takes at most one round trip.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError`]
+    fn fragment_lengths(
+        &self,
+        cells: &[CellRef],
+    ) -> impl Future<Output = Result<Vec<Option<Bytes>>, FetchError>> + MaybeSend {
+        let lengths = vec![None; cells.len()];
+        async { Ok(lengths) }
+    }
+
     /// Confirms that everything read so far belongs to one state of the store, if that takes no
     /// request; `None` otherwise.
     ///

@@ -104,6 +104,7 @@ pub use io::{
     ByteRange, CoalescedRanges, ListError, ListedFile, Listing, MergeLimits, Read, ReadError,
     SealError, WriteError, coalesce,
 };
+pub use seal::RowTable;
 pub use store::{Activity, Follow, ObjectStat, OpenOptions, Store, enclosing_store};
 pub use threads::{compute_alone, compute_here, spawn_blocking, spawn_cpu};
 pub use transaction::{

@@ -2,6 +2,7 @@
 
 use core::{fmt, time::Duration};
 use std::{
+    collections::BTreeMap,
     path::{Path as FilePath, PathBuf},
     sync::{Arc, Mutex, OnceLock, atomic::AtomicBool},
 };
@@ -15,7 +16,7 @@ use zvf_model::{
 use crate::{
     backend::{Address, Backend, BackendProfile, Scheme, SimulatedNetwork},
     io::{ListedFile, MergeLimits, MergePolicy, Read, RetryPolicy},
-    seal::{Entries, Inventory},
+    seal::{Entries, Inventory, RowTable},
 };
 
 mod activity;
@@ -81,6 +82,8 @@ pub struct Store {
 struct SeenObjects {
     /// Entries of the objects that were read whole.
     entries: Mutex<Entries>,
+    /// The row tables of cells that were read whole, by their name in the inventory.
+    tables: Mutex<BTreeMap<String, RowTable>>,
     /// The listing of the whole store.
     files: OnceLock<Vec<ListedFile>>,
 }

@@ -217,13 +217,17 @@ impl Transaction {
         self.put_many(vec![(key, bytes)]).await
     }
 
-    /// Stages objects to be put by the commit, concurrently.
+    /// Stages objects to be put by the commit, with their [row tables](crate::RowTable), concurrently.
     ///
     /// # Errors
     ///
     /// [`TransactionError`], as for [`put`](Self::put). Then none of the objects counts as put.
-    pub async fn put_many(&mut self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
+    pub async fn put_many(
+        &mut self,
+        mut objects: Vec<(Key, Bytes)>,
+    ) -> Result<(), TransactionError> {
         self.check_open()?;
+        let rows = SealChanges::take_rows(&mut objects);
         let mut puts = Vec::with_capacity(objects.len());
         let mut staged = Vec::with_capacity(objects.len());
         for (key, bytes) in objects {
@@ -234,7 +238,6 @@ impl Transaction {
                 bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
                 crc32c: crc32c::crc32c(&bytes),
                 replaces: None,
-                entry: None,
             };
             staged.push((put.staged.clone(), bytes.clone()));
             puts.push((put, bytes));
@@ -243,6 +246,9 @@ impl Transaction {
         for (put, bytes) in &puts {
             self.nodes.put(&put.key, bytes);
             self.seal.put(&put.key, SealEntry::of(bytes));
+        }
+        for rows in rows {
+            self.seal.put_rows(rows);
         }
         self.add_puts(puts.into_iter().map(|(put, _)| put)).await
     }

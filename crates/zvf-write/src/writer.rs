@@ -11,7 +11,7 @@ use zvf_build::{Design, Geometry, PlanEstimate, PlanSummary, Profile, WritePlan}
 use zvf_dataset::{Error, Failure, Location, Progress, StateError, nodes};
 use zvf_model::{fetch::BoxFuture, key::Key};
 use zvf_store::{
-    CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
+    CreateError, Creation, ListedFile, OpenOptions, RowTable, Store, Transaction, spawn_blocking,
 };
 
 use crate::{
@@ -430,11 +430,10 @@ async fn write_plan<D: Destination>(
 impl WriteReport {
     /// Counts uploaded objects.
     pub(crate) fn count(&mut self, objects: &[(Key, Bytes)]) {
-        self.objects += objects.len() as u64;
-        self.bytes += objects
-            .iter()
-            .map(|(_, bytes)| bytes.len() as u64)
-            .sum::<u64>();
+        for (_, bytes) in objects.iter().filter(|(key, _)| !RowTable::is_at(key)) {
+            self.objects += 1;
+            self.bytes += bytes.len() as u64;
+        }
     }
 
     /// Adds the counts of `other`.

@@ -55,6 +55,8 @@ mod plan_file;
 #[cfg(all(feature = "validate", feature = "write"))]
 mod repair;
 #[cfg(feature = "write")]
+mod row_tables;
+#[cfg(feature = "write")]
 mod run_task;
 #[cfg(feature = "write")]
 mod seal;

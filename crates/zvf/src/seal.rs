@@ -2,9 +2,11 @@
 
 use zvf_dataset::{Error, Failure, Location};
 use zvf_model::fetch::BoxFuture;
-use zvf_store::{CommitError, OpenOptions, Store};
+use zvf_store::{CommitError, OpenOptions, RowTable, Store};
 #[cfg(feature = "validate")]
 use zvf_validate::{ValidationReport, rules::consistency};
+
+use crate::row_tables::row_tables;
 
 /// Maximum number of times that others may commit while the store is sealed.
 const MAX_RETRIES: usize = 8;
@@ -15,7 +17,7 @@ const MAX_RETRIES: usize = 8;
 /// A damaged, exchanged or absent object is then an error instead of a wrong result. Changes by
 /// `zvf` keep the inventory. After a change by another program, reads of the changed objects fail
 /// until the store is sealed again or [`OpenOptions::seal`] is off. Takes one read of the whole
-/// store.
+/// store, and another of its fragment indexes.
 ///
 /// ```
 /// use zvf::{Dataset, Design, Geometry, GeometryKind, NumericColumn, Query};
@@ -74,7 +76,13 @@ fn seal_store(store: &Store) -> BoxFuture<'_, Result<u64, Failure>> {
             let mut transaction = store.begin().await?;
             // Objects that a concurrent transaction changes would get entries of their old state.
             transaction.touch("*");
-            let sealed = transaction.seal().await;
+            let sealed = async {
+                transaction.seal().await?;
+                let tables = row_tables(store).await.into_iter();
+                let objects = tables.filter_map(RowTable::into_object).collect();
+                transaction.put_many(objects).await
+            };
+            let sealed = sealed.await;
             let root = transaction.root().clone();
             let committed = match sealed {
                 Ok(()) => transaction.commit(&root).await,

@@ -299,6 +299,14 @@ impl<F: Fetch + MaybeSend> Fetch for CachedFetch<F> {
         self.inner.files(prefix).await
     }
 
+    fn fragment_lengths_bytes(&self, node: &Key) -> Option<u64> {
+        self.inner.fragment_lengths_bytes(node)
+    }
+
+    async fn fragment_lengths(&self, cells: &[CellRef]) -> Result<Vec<Option<Bytes>>, FetchError> {
+        self.inner.fragment_lengths(cells).await
+    }
+
     fn confirm_now(&self) -> Option<Result<(), FetchError>> {
         self.inner.confirm_now()
     }

@@ -3,8 +3,10 @@
 use core::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::{
-    AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, Fetched, MaybeSync,
+    AnyArray, BoxFuture, CellOptions, CellRef, CellRequest, Fetch, FetchError, Fetched, MaybeSync,
     padded::{self, PaddedReads},
 };
 use crate::{
@@ -107,6 +109,23 @@ impl<'a> Port<'a> {
         self.fetch.files(prefix).await
     }
 
+    /// See [`Fetch::fragment_lengths_bytes`].
+    pub fn fragment_lengths_bytes(self, node: &Key) -> Option<u64> {
+        self.fetch.fragment_lengths_bytes(node)
+    }
+
+    /// See [`Fetch::fragment_lengths`].
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`Fetch::fragment_lengths`].
+    pub async fn fragment_lengths(
+        self,
+        cells: &[CellRef],
+    ) -> Result<Vec<Option<Bytes>>, FetchError> {
+        self.fetch.fragment_lengths(cells).await
+    }
+
     /// Confirms reads without a request; see [`Fetch::confirm_now`].
     ///
     /// # Errors
@@ -162,6 +181,11 @@ trait AnyFetch: MaybeSync {
         &'f self,
         prefix: &'f Key,
     ) -> BoxFuture<'f, Result<Vec<(String, u64)>, FetchError>>;
+    fn fragment_lengths_bytes(&self, node: &Key) -> Option<u64>;
+    fn fragment_lengths<'f>(
+        &'f self,
+        cells: &'f [CellRef],
+    ) -> BoxFuture<'f, Result<Vec<Option<Bytes>>, FetchError>>;
     fn confirm_now(&self) -> Option<Result<(), FetchError>>;
     fn confirm(&self) -> BoxFuture<'_, Result<(), FetchError>>;
     fn budget(&self) -> u64;
@@ -205,6 +229,17 @@ impl<F: Fetch> AnyFetch for F {
         prefix: &'f Key,
     ) -> BoxFuture<'f, Result<Vec<(String, u64)>, FetchError>> {
         Box::pin(Fetch::files(self, prefix))
+    }
+
+    fn fragment_lengths_bytes(&self, node: &Key) -> Option<u64> {
+        Fetch::fragment_lengths_bytes(self, node)
+    }
+
+    fn fragment_lengths<'f>(
+        &'f self,
+        cells: &'f [CellRef],
+    ) -> BoxFuture<'f, Result<Vec<Option<Bytes>>, FetchError>> {
+        Box::pin(Fetch::fragment_lengths(self, cells))
     }
 
     fn confirm_now(&self) -> Option<Result<(), FetchError>> {

@@ -22,7 +22,7 @@ mod sweep;
 use core::ops::ControlFlow;
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-use futures_util::future::{join, try_join};
+use futures_util::future::{join, try_join3};
 use zvf_catalog::{
     CatalogError, Chunk, ChunkRequest, ObjectFragment, ObjectSet, RequestedRows, RowSelection,
     Schema, on_cores,
@@ -97,6 +97,14 @@ impl Operator for PathScan {
             return;
         }
         let shows_attributes = query.query.limit.is_none() && !query.shown.object.is_empty();
+        if !query.is_everything() && query.catalog.has_fragment_rows(&self.schema) {
+            later.push(LaterRead::always(if shows_attributes {
+                "the rows of the paths in other chunks, and attributes of the objects"
+            } else {
+                "the rows of the paths in other chunks"
+            }));
+            return;
+        }
         later.push(LaterRead::always(match (is_region, shows_attributes) {
             (true, true) => {
                 "fragment indexes of other chunks that the paths go through, and attributes of the \
@@ -129,7 +137,9 @@ impl PathsPlan {
 
     /// Emits the paths, or the points of objects, that are selected.
     ///
-    /// Three round trips: manifests; fragment indexes; rows. With a region, its chunks are
+    /// Three round trips: manifests; fragment indexes; rows. There is no round trip for fragment indexes
+    /// if the store [records](zvf_catalog::Catalog::load_fragment_rows) their rows, which are read beside
+    /// the manifests. With a region, its chunks are
     /// read beside the manifests, and chunks outside of it after both. The chunks of a whole
     /// level are read beside the manifests if they fit into memory. Attributes of the objects that
     /// may be in the result are read beside the chunks.
@@ -255,9 +265,16 @@ impl PathsPlan {
                 scan.catalog.fetch.prepare(&arrays, max_requests).await;
             }
         };
+        let rows = async {
+            if query.is_everything() {
+                return Ok(());
+            }
+            let loaded = scan.catalog.load_fragment_rows(schema, scan.diagnostics);
+            Ok(loaded.await?)
+        };
         // Chunks are requested first: they arrive while manifests are decoded.
-        let (read, ()) = join(try_join(nearby, selected), prepared).await;
-        let (nearby, (selected, columns)) = read?;
+        let (read, ()) = join(try_join3(nearby, selected, rows), prepared).await;
+        let (nearby, (selected, columns), ()) = read?;
         Ok(FirstResults {
             nearby,
             selected,

@@ -3,19 +3,24 @@
 use core::error::Error;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::future::try_join_all;
 use serde_json::Value;
+use zvf_format::{fragment::FragmentIndex, fragment_lengths};
 use zvf_model::{
     fetch::{
-        AnyArray, CellOptions, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched,
-        Port,
+        AnyArray, CellOptions, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
+        Fetched, Port,
     },
     key::Key,
+    layout::VERTEX_FRAGMENTS,
     node_copy::CopiedNode,
     zarr::{Array, Node},
 };
 
-use super::{CacheMode, CellReader, PARALLEL_DECODE_BYTES, array::CellArray, error::CellError};
+use super::{
+    CacheMode, CellReader, CellResult, PARALLEL_DECODE_BYTES, array::CellArray, error::CellError,
+};
 use crate::{
     io::{ListError, Read},
     threads::run_blocking,
@@ -104,14 +109,11 @@ impl Fetch for CellReader {
         } else {
             CacheMode::Fill
         };
-        let results = self
-            .read_each(wanted, cache_mode)
-            .await
-            .into_iter()
-            .zip(wanted)
-            .map(|(result, wanted)| {
-                result.map_err(|source| cell_error(wanted.cell.node(), source))
-            });
+        let read = self.read_each(wanted, cache_mode).await;
+        self.keep_lengths(wanted, &read);
+        let results = read.into_iter().zip(wanted).map(|(result, wanted)| {
+            result.map_err(|source| cell_error(wanted.cell.node(), source))
+        });
         results.collect()
     }
 
@@ -151,6 +153,28 @@ impl Fetch for CellReader {
             .collect())
     }
 
+    fn fragment_lengths_bytes(&self, node: &Key) -> Option<u64> {
+        // Files are read at once, without a round trip to save.
+        if self.store().folder().is_some() {
+            return None;
+        }
+        self.store().row_table_bytes(node)
+    }
+
+    async fn fragment_lengths(&self, cells: &[CellRef]) -> Result<Vec<Option<Bytes>>, FetchError> {
+        let located = cells.iter().map(|cell| match cell {
+            CellRef::Element(array, index) => {
+                let array = array.downcast::<CellArray>()?.description();
+                let place = array.locate(index);
+                place.map_err(|source| error(cell.node(), FetchProblem::Damaged, source))
+            }
+            CellRef::Child(node) => Ok((node.clone(), None)),
+        });
+        let places: Vec<(Key, Option<u64>)> = located.collect::<Result<_, _>>()?;
+        let lengths = self.store().fragment_lengths(&places).await;
+        lengths.map_err(|source| cell_error(&source.key().clone(), source.into()))
+    }
+
     fn confirm_now(&self) -> Option<Result<(), FetchError>> {
         let confirmed = self.store().confirm_snapshot_now()?;
         Some(confirmed.map_err(snapshot_error))
@@ -180,6 +204,27 @@ impl CellReader {
     #[inline(never)]
     pub fn port(&self) -> Port<'_> {
         Port::new(self)
+    }
+
+    /// Keeps the lengths of fragments for the comparison with row tables, if the store keeps entries.
+    fn keep_lengths(&self, wanted: &[CellRequest], read: &[CellResult]) {
+        if !self.store().keeps_entries() {
+            return;
+        }
+        for (wanted, read) in wanted.iter().zip(read) {
+            if let CellRef::Element(array, index) = &wanted.cell
+                && array.node().name() == Some(VERTEX_FRAGMENTS)
+                && wanted.part.is_none()
+                && let Ok(Some(cell)) = read
+                && let Ok(array) = array.downcast::<CellArray>()
+                && let Ok((object, number)) = array.locate(index)
+            {
+                self.store().keep_lengths(&object, number, || {
+                    let fragments = FragmentIndex::parse(&cell.bytes).ok()?;
+                    fragment_lengths::encode(&fragments)
+                });
+            }
+        }
     }
 
     /// Reads and parses the metadata of nodes.

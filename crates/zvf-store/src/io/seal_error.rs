@@ -21,6 +21,9 @@ pub enum SealError {
     /// The object has other contents.
     #[error("the contents of the object differ from the inventory of the store")]
     Contents,
+    /// The row table of the object in the inventory has other rows than the object.
+    #[error("the rows of its fragments differ from those in the inventory of the store")]
+    Rows,
     /// The inventory itself is damaged, of another state of the store, or absent.
     #[error("the inventory of the store is damaged or belongs to another state of the store")]
     Inventory,

@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use bytes::Bytes;
+
 use crate::io::{ByteRange, FetchedRange, SealError};
 
 /// Size of the blocks that have a checksum each, so that a part of an object can be checked without
@@ -21,6 +23,8 @@ pub(crate) struct SealEntry {
     /// The last four bytes of an object of several blocks, 0 for others. The index of a shard ends
     /// with its checksum, and is read without the rest of its block.
     pub(crate) tail: u32,
+    /// The [row table](super::RowTable) of an entry of this class, which has `size` bytes and no blocks.
+    pub(crate) rows: Bytes,
 }
 
 /// The extent of a successful check.
@@ -40,6 +44,17 @@ impl SealEntry {
             size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
             blocks,
             tail,
+            rows: Bytes::new(),
+        }
+    }
+
+    /// Returns the entry of a row table.
+    pub(crate) fn of_rows(rows: Bytes) -> Self {
+        Self {
+            size: u64::try_from(rows.len()).unwrap_or(u64::MAX),
+            blocks: Vec::new(),
+            tail: 0,
+            rows,
         }
     }
 

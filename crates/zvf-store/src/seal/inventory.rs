@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::lock::Mutex as AsyncMutex;
 use zvf_model::key::Key;
 
-use super::{BlockCache, LeafEntries, LeafPlace, SealIndex, parse};
+use super::{BlockCache, LeafEntries, LeafPlace, SealIndex, is_rows, parse};
 use crate::io::{ReadError, SealError};
 
 /// The leaves of the inventory, each parsed when its first entry is looked up.
@@ -88,6 +88,19 @@ impl Inventory {
 }
 
 impl Leaf {
+    /// Returns whether this is a leaf of row tables.
+    pub(crate) fn has_rows(&self) -> bool {
+        is_rows(&self.first)
+    }
+
+    /// Returns the number of bytes that are fetched for this leaf, 0 if it is in the root.
+    pub(crate) fn size(&self) -> u64 {
+        match &self.place {
+            LeafPlace::Inline(_) => 0,
+            LeafPlace::Object { bytes, .. } => *bytes,
+        }
+    }
+
     /// Returns the entries if they have been fetched, or are stored in the root.
     pub(crate) fn entries(&self) -> Option<Result<Arc<LeafEntries>, ReadError>> {
         if let Some(entries) = self.entries.get() {

@@ -11,8 +11,10 @@
 //! | 4 if there are several blocks | the last four bytes of the object |
 //! | 4 | CRC-32 of everything before |
 //!
+//! The entry of a [row table](super::RowTable) has the table in place of the checksums, and its size.
+//!
 //! Names sort nodes before other objects, so that a reader of a listing finds the nodes of a large
-//! store in few leaves.
+//! store in few leaves. Row tables come last, in leaves of their own.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -28,6 +30,8 @@ const MAGIC: &[u8; 8] = b"zvfseal1";
 const MAX_NAMES: usize = 256 << 20;
 /// Size at which a leaf is divided.
 const LEAF_BYTES: usize = 64 << 10;
+/// Class of the names of row tables.
+pub(crate) const ROWS: &str = "r";
 
 /// Entries by the name of their object.
 pub(crate) type Entries = BTreeMap<String, SealEntry>;
@@ -45,7 +49,23 @@ pub(crate) fn entry_name(key: &Key) -> Option<String> {
     Some(format!("{class}{text}"))
 }
 
-/// Returns the key of an object of this name in the inventory; `None` for an invalid name.
+/// Returns the name of the row table of an object.
+pub(crate) fn rows_name(object: &Key) -> String {
+    format!("{ROWS}{key}", key = object.as_str())
+}
+
+/// Returns the key of the object whose row table has a name.
+pub(crate) fn object_of_rows(name: &str) -> Option<Key> {
+    Key::parse(name.strip_prefix(ROWS)?).ok()
+}
+
+/// Returns whether a name is that of a row table.
+pub(crate) fn is_rows(name: &str) -> bool {
+    name.starts_with(ROWS)
+}
+
+/// Returns the key of an object of this name in the inventory; `None` for an invalid name, and for row
+/// tables.
 pub(crate) fn key_of_entry(name: &str) -> Option<Key> {
     let text = name.strip_prefix(['n', 'o'])?;
     Key::parse(text).ok()
@@ -62,6 +82,7 @@ pub(crate) fn encode<'a>(entries: impl IntoIterator<Item = (&'a String, &'a Seal
         push_varint(&mut bytes, as_u64(rest.len()));
         bytes.extend_from_slice(rest);
         push_varint(&mut bytes, entry.size);
+        bytes.extend_from_slice(&entry.rows);
         for block in &entry.blocks {
             bytes.extend_from_slice(&block.to_le_bytes());
         }
@@ -80,12 +101,16 @@ pub(crate) fn split(entries: &Entries) -> Vec<Vec<(&String, &SealEntry)>> {
     let mut leaves = Vec::new();
     let mut leaf = Vec::new();
     let mut bytes = 0_usize;
+    let mut last_is_rows = false;
     for (name, entry) in entries {
-        let size = entry.blocks.len().saturating_mul(4).saturating_add(12);
-        if bytes.saturating_add(size) > LEAF_BYTES && !leaf.is_empty() {
+        let blocks = entry.blocks.len().saturating_mul(4);
+        let size = blocks.saturating_add(entry.rows.len()).saturating_add(12);
+        let is_full = bytes.saturating_add(size) > LEAF_BYTES || last_is_rows != is_rows(name);
+        if is_full && !leaf.is_empty() {
             leaves.push(core::mem::take(&mut leaf));
             bytes = 0;
         }
+        last_is_rows = is_rows(name);
         bytes = bytes.saturating_add(size);
         leaf.push((name, entry));
     }
@@ -103,6 +128,8 @@ pub(crate) struct LeafEntries {
     names: String,
     /// The checksums of all blocks.
     blocks: Vec<u32>,
+    /// The row tables, one after another.
+    rows: Vec<u8>,
     /// The entries in the order of their names.
     entries: Vec<LeafEntry>,
 }
@@ -111,6 +138,7 @@ pub(crate) struct LeafEntries {
 struct LeafEntry {
     name: Range<usize>,
     blocks: Range<usize>,
+    rows: Range<usize>,
     size: u64,
     tail: u32,
 }
@@ -157,6 +185,7 @@ impl LeafEntries {
             size: entry.size,
             blocks: self.blocks.get(entry.blocks.clone())?.to_vec(),
             tail: entry.tail,
+            rows: Bytes::copy_from_slice(self.rows.get(entry.rows.clone())?),
         })
     }
 }
@@ -191,7 +220,15 @@ fn parse_entries(mut rest: &[u8]) -> Option<LeafEntries> {
         entries.names.extend_from_within(kept);
         entries.names.push_str(core::str::from_utf8(tail).ok()?);
         let size = take_varint(&mut rest)?;
-        let count = usize::try_from(SealEntry::block_count(size)).ok()?;
+        let name = start..entries.names.len();
+        let first_of_rows = entries.rows.len();
+        let mut count = usize::try_from(SealEntry::block_count(size)).ok()?;
+        if is_rows(entries.names.get(name.clone())?) {
+            let (rows, after) = rest.split_at_checked(usize::try_from(size).ok()?)?;
+            rest = after;
+            entries.rows.extend_from_slice(rows);
+            count = 0;
+        }
         let (blocks, after) = rest.split_at_checked(count.checked_mul(4)?)?;
         rest = after;
         let first_block = entries.blocks.len();
@@ -207,7 +244,6 @@ fn parse_entries(mut rest: &[u8]) -> Option<LeafEntries> {
             rest = after;
             last = u32::from_le_bytes(*bytes);
         }
-        let name = start..entries.names.len();
         if !entries.entries.is_empty()
             && entries.names.get(previous)? >= entries.names.get(name.clone())?
         {
@@ -216,6 +252,7 @@ fn parse_entries(mut rest: &[u8]) -> Option<LeafEntries> {
         entries.entries.push(LeafEntry {
             name: name.clone(),
             blocks: first_block..entries.blocks.len(),
+            rows: first_of_rows..entries.rows.len(),
             size,
             tail: last,
         });
@@ -234,11 +271,11 @@ fn shared_bytes(a: &str, b: &str) -> usize {
     shared
 }
 
-fn as_u64(length: usize) -> u64 {
+pub(super) fn as_u64(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
+pub(super) fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
     loop {
         let low = u8::try_from(value & 0x7f).unwrap_or_default();
         value >>= 7;
@@ -250,7 +287,7 @@ fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
     }
 }
 
-fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..63).step_by(7) {
         let (first, rest) = bytes.split_first()?;
@@ -275,6 +312,10 @@ mod tests {
             (name("0/vertices/c/0/0/2"), SealEntry::of(&big)),
             (name("0/vertices/zarr.json"), SealEntry::of(b"{}")),
             (name("0/é/c/0"), SealEntry::of(b"")),
+            (
+                rows_name(&Key::parse("0/vertex_fragments/c/0/0/1").unwrap()),
+                SealEntry::of_rows(Bytes::from(vec![3; 40_000])),
+            ),
         ])
     }
 
@@ -332,7 +373,8 @@ mod tests {
 
     #[test]
     fn hostile_entries_with_a_valid_checksum_are_refused() {
-        let bodies: [&[u8]; 5] = [
+        let bodies: [&[u8]; 6] = [
+            &[0, 1, b'r', 9, 1],
             &[5, 1, b'n', 0],
             &[0, 200, b'n', 0],
             &[

@@ -1,6 +1,7 @@
 //! Checks of reads against the inventory of a sealed store.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     path::Path as FilePath,
     sync::{Arc, PoisonError},
 };
@@ -16,8 +17,8 @@ use crate::{
         ReadError, SealError,
     },
     seal::{
-        self, BlockCache, CheckExtent, Entries, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry,
-        SealIndex, child_nodes, entry_name,
+        self, BlockCache, CheckExtent, Entries, Inventory, Leaf, LeafEntries, LeafPlace, RowTable,
+        SealEntry, SealIndex, child_nodes, entry_name,
     },
 };
 
@@ -78,6 +79,11 @@ impl Store {
         }
     }
 
+    /// Returns whether entries are kept.
+    pub(crate) fn keeps_entries(&self) -> bool {
+        self.kept.is_some()
+    }
+
     /// Keeps the entry of an object that was read whole.
     pub(super) fn keep_entry(&self, read: &Read, fetched: &FetchedRange) {
         let is_whole = u64::try_from(fetched.bytes.len()) == Ok(fetched.size);
@@ -89,6 +95,30 @@ impl Store {
             let mut entries = kept.entries.lock().unwrap_or_else(PoisonError::into_inner);
             entries.insert(name, entry);
         }
+    }
+
+    /// Keeps the lengths of the fragments of a cell that was read whole; `None` if a row table cannot have
+    /// them.
+    pub(crate) fn keep_lengths(
+        &self,
+        object: &Key,
+        number: Option<u64>,
+        lengths: impl FnOnce() -> Option<Vec<u8>>,
+    ) {
+        if let Some(kept) = &self.kept {
+            let lengths = lengths();
+            let mut tables = kept.tables.lock().unwrap_or_else(PoisonError::into_inner);
+            let entry = tables.entry(seal::rows_name(object));
+            let table = entry.or_insert_with(|| RowTable::new(object.clone()));
+            table.push(number, lengths.as_deref().unwrap_or(RowTable::NO_LENGTHS));
+        }
+    }
+
+    /// Returns the bytes of the row table of this name, with the cells that were read.
+    pub(crate) fn kept_table(&self, name: &str) -> Option<Bytes> {
+        let tables = &self.kept.as_ref()?.tables;
+        let tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(tables.get(name)?.to_bytes())
     }
 
     /// Keeps the listing of the whole store.
@@ -116,7 +146,16 @@ impl Store {
         let Some(kept) = &self.kept else {
             return Vec::new();
         };
-        let entries = kept.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = kept
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let tables = kept.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.extend(tables.iter().map(|(name, table)| {
+            let entry = SealEntry::of_rows(table.to_bytes());
+            (name.clone(), entry)
+        }));
         seal::split(&entries)
             .into_iter()
             .map(seal::encode)
@@ -136,8 +175,15 @@ impl Store {
     }
 
     /// Adds entries to the kept ones.
-    pub(crate) fn keep_all(&self, read: Entries) {
+    pub(crate) fn keep_all(&self, mut read: Entries) {
         if let Some(kept) = &self.kept {
+            let mut tables = kept.tables.lock().unwrap_or_else(PoisonError::into_inner);
+            for (name, entry) in read.split_off(seal::ROWS) {
+                if let Some(object) = seal::object_of_rows(&name) {
+                    let table = tables.entry(name).or_insert_with(|| RowTable::new(object));
+                    table.append(&entry.rows);
+                }
+            }
             let mut entries = kept.entries.lock().unwrap_or_else(PoisonError::into_inner);
             entries.extend(read);
         }
@@ -219,6 +265,50 @@ impl Store {
         let prefix = format!("o{node}/", node = node.as_str());
         let seal = self.seal.as_ref();
         seal.is_some_and(|seal| seal.may_have_larger(&prefix, bytes))
+    }
+
+    /// Returns the number of bytes that are fetched for the row tables of the array at `node`; `None` if
+    /// there are none.
+    pub(crate) fn row_table_bytes(&self, node: &Key) -> Option<u64> {
+        let prefix = format!("{name}/", name = seal::rows_name(node));
+        let mut leaves = self.seal.as_ref()?.leaves_with(&prefix);
+        leaves
+            .by_ref()
+            .filter(|leaf| leaf.has_rows())
+            .fold(None, |sum, leaf| {
+                Some(sum.unwrap_or(0_u64).saturating_add(leaf.size()))
+            })
+    }
+
+    /// Returns the lengths of the fragments of cells, each given by its object and its number in it;
+    /// `None` for cells that the inventory has none of. Takes one round trip for leaves that were not
+    /// fetched.
+    pub(crate) async fn fragment_lengths(
+        &self,
+        cells: &[(Key, Option<u64>)],
+    ) -> Result<Vec<Option<Bytes>>, ReadError> {
+        let mut tables: BTreeMap<&Key, BTreeMap<u64, Bytes>> = BTreeMap::new();
+        let objects: BTreeSet<&Key> = cells.iter().map(|(object, _)| object).collect();
+        let found = try_join_all(objects.into_iter().map(|object| async move {
+            let name = seal::rows_name(object);
+            let leaf = self.seal.as_deref().and_then(|seal| seal.leaf_of(&name));
+            let Some(leaf) = leaf.filter(|leaf| leaf.has_rows()) else {
+                return Ok((object, BTreeMap::new()));
+            };
+            let entry = self.entries(leaf).await?.get(&name);
+            let parsed = entry.map(|entry| RowTable::parse(&entry.rows)).transpose();
+            let table = parsed.map_err(|source| ReadError::Sealed {
+                key: object.clone(),
+                source,
+            })?;
+            Ok::<_, ReadError>((object, table.unwrap_or_default()))
+        }));
+        tables.extend(found.await?);
+        let lengths = |(object, number): &(Key, Option<u64>)| {
+            let table = tables.get(object)?;
+            table.get(&number.unwrap_or_default()).cloned()
+        };
+        Ok(cells.iter().map(lengths).collect())
     }
 
     /// Returns whether reads of an object are checked against an inventory.

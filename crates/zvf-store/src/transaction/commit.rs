@@ -194,6 +194,7 @@ impl Transaction {
             puts: self.puts.values().cloned().collect(),
             deletes: self.deletes.iter().cloned().collect(),
             touched: self.touched.iter().cloned().collect(),
+            seal: None,
         }
     }
 

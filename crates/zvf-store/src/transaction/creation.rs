@@ -268,14 +268,15 @@ impl Creation {
         self.nodes = Some(Mutex::default());
     }
 
-    /// Puts objects concurrently. A process that dies may leave part of a file, which the next
+    /// Puts objects and their [row tables](crate::RowTable) concurrently. A process that dies may leave part of a file, which the next
     /// creation in the folder deletes.
     ///
     /// # Errors
     ///
     /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's `zarr.json` and for keys
     /// below `.zvf`.
-    pub async fn put_many(&self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
+    pub async fn put_many(&self, mut objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
+        let rows = SealChanges::take_rows(&mut objects);
         for (key, _) in &objects {
             check_key(key)?;
         }
@@ -286,7 +287,7 @@ impl Creation {
             }
         }
         if let Some(seal) = &self.seal {
-            SealChanges::put_all(seal, &objects);
+            SealChanges::put_all(seal, &objects, rows);
         }
         let guard = self.lock.as_ref().map(FolderLock::guard);
         Ok(self.store.put_many_non_atomic(objects, guard).await?)

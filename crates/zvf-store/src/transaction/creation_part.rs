@@ -31,17 +31,18 @@ impl Store {
 }
 
 impl CreationPart {
-    /// Puts objects concurrently.
+    /// Puts objects and their [row tables](crate::RowTable) concurrently.
     ///
     /// # Errors
     ///
     /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's `zarr.json` and for keys
     /// below `.zvf`.
-    pub async fn put_many(&self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
+    pub async fn put_many(&self, mut objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
+        let rows = SealChanges::take_rows(&mut objects);
         for (key, _) in &objects {
             check_key(key)?;
         }
-        SealChanges::put_all(&self.seal, &objects);
+        SealChanges::put_all(&self.seal, &objects, rows);
         Ok(self.store.put_many(objects).await?)
     }
 

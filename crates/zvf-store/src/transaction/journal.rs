@@ -10,7 +10,7 @@ use super::{
     layout::{ROOT, journal_key, transaction_folder},
     record::{FORMAT, Record, invalid_member, parse},
 };
-use crate::{io::ObjectVersion, seal::SealEntry, store::is_reserved};
+use crate::{io::ObjectVersion, store::is_reserved};
 
 /// The changes of a transaction.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,8 @@ pub(super) struct Journal {
     pub(super) puts: Vec<StagedPut>,
     pub(super) deletes: Vec<Key>,
     pub(super) touched: Vec<String>,
+    /// The entries of the inventory for the puts, in the record of a part of a transaction.
+    pub(super) seal: Option<String>,
 }
 
 /// A staged object and the key it will be put at.
@@ -31,8 +33,6 @@ pub(super) struct StagedPut {
     pub(super) crc32c: u32,
     /// The version of the object that it replaces, where the store compares versions.
     pub(super) replaces: Option<ObjectVersion>,
-    /// The entry of the inventory, in the record of a part of a transaction.
-    pub(super) entry: Option<SealEntry>,
 }
 
 impl Journal {
@@ -42,23 +42,21 @@ impl Journal {
                 let (e_tag, version) = (&replaced.e_tag, &replaced.version);
                 json!({"e_tag": e_tag, "version": version})
             });
-            let mut json = json!({
+            json!({
                 "key": put.key.as_str(), "staged": put.staged.as_str(),
                 "bytes": put.bytes, "crc32c": put.crc32c, "was": replaced,
-            });
-            if let (Some(entry), Some(members)) = (&put.entry, json.as_object_mut()) {
-                members.insert("blocks".to_owned(), json!(entry.blocks));
-                members.insert("tail".to_owned(), json!(entry.tail));
-            }
-            json
+            })
         });
-        let journal = json!({
+        let mut journal = json!({
             "format": FORMAT,
             "transaction": self.transaction,
             "puts": puts.collect::<Vec<_>>(),
             "deletes": self.deletes.iter().map(Key::as_str).collect::<Vec<_>>(),
             "touched": self.touched,
         });
+        if let (Some(seal), Some(members)) = (&self.seal, journal.as_object_mut()) {
+            members.insert("seal".to_owned(), json!(seal));
+        }
         journal.to_string().into()
     }
 
@@ -90,7 +88,6 @@ impl Journal {
                 bytes: put.number("bytes")?,
                 crc32c: crc32c.map_err(|_| invalid_member(&key, "crc32c"))?,
                 replaces: put.version("was")?,
-                entry: put.entry()?,
             })
         });
         let deletes = record
@@ -104,6 +101,7 @@ impl Journal {
             puts: puts.collect::<Result<_, _>>()?,
             deletes: deletes.collect::<Result<_, _>>()?,
             touched: touched.collect(),
+            seal: record.optional_text("seal")?.map(str::to_owned),
         })
     }
 }

@@ -6,9 +6,10 @@ use zvf_model::key::Key;
 use super::{
     Transaction, TransactionError,
     id::TransactionId,
-    journal::{Journal, StagedPut},
+    journal::Journal,
     layout::{ROOT, journal_key, transaction_folder},
     record::invalid_member,
+    sealing::SealChanges,
 };
 use crate::store::Store;
 
@@ -22,16 +23,13 @@ impl Transaction {
     /// Returns a record of the objects staged so far, for
     /// [`merge_staged`](Self::merge_staged).
     pub fn staged_journal(&self) -> Bytes {
-        let puts = self.puts.values().map(|put| StagedPut {
-            entry: self.seal.entry(&put.key).cloned(),
-            ..put.clone()
-        });
         let journal = Journal {
             transaction: self.base(),
             id: self.id.clone(),
-            puts: puts.collect(),
+            puts: self.puts.values().cloned().collect(),
             deletes: Vec::new(),
             touched: Vec::new(),
+            seal: Some(self.seal.to_text()),
         };
         journal.encode()
     }
@@ -46,27 +44,32 @@ impl Transaction {
     pub async fn merge_staged(&mut self, staged: &[u8]) -> Result<(), TransactionError> {
         self.check_open()?;
         let journal = Journal::parse(&self.id, staged)?;
+        let key = journal_key(&self.id)?;
         if journal.transaction != self.base() {
-            return Err(invalid_member(&journal_key(&self.id)?, "transaction"));
+            return Err(invalid_member(&key, "transaction"));
         }
         for put in &journal.puts {
             if put.key.name() == Some(ROOT) {
-                let key = put.key.clone();
-                return Err(TransactionError::Reserved { key });
+                return Err(TransactionError::Reserved {
+                    key: put.key.clone(),
+                });
             }
         }
+        let invalid_seal = || invalid_member(&key, "seal");
+        let seal = journal.seal.as_deref().map(SealChanges::from_text);
+        let Some(Ok(seal)) = seal else {
+            return Err(invalid_seal());
+        };
         for put in &journal.puts {
-            let entry = put.entry.clone();
-            let Some(entry) = entry else {
-                return Err(invalid_member(&journal_key(&self.id)?, "blocks"));
+            let Some(entry) = seal.entry(&put.key).filter(|entry| entry.size == put.bytes) else {
+                return Err(invalid_seal());
             };
-            self.seal.put(&put.key, entry);
+            self.seal.put(&put.key, entry.clone());
+            if let Some(rows) = seal.rows(&put.key) {
+                self.seal.put_rows((put.key.clone(), rows));
+            }
         }
-        let puts = journal
-            .puts
-            .into_iter()
-            .map(|put| StagedPut { entry: None, ..put });
-        self.add_puts(puts).await
+        self.add_puts(journal.puts.into_iter()).await
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use zvf_model::key::Key;
 
 use super::error::{RecordError, TransactionError};
-use crate::{io::ObjectVersion, seal::SealEntry};
+use crate::io::ObjectVersion;
 
 /// The format version of journals and logs.
 pub(super) const FORMAT: u64 = 1;
@@ -38,6 +38,15 @@ impl<'a> Record<'a> {
 
     pub(super) fn text(&self, member: &'static str) -> Result<&'a str, TransactionError> {
         self.take(member, Value::as_str)
+    }
+
+    /// Returns a member that is text; `None` if it is missing.
+    pub(super) fn optional_text(
+        &self,
+        member: &'static str,
+    ) -> Result<Option<&'a str>, TransactionError> {
+        let is_given = self.members.contains_key(member);
+        is_given.then(|| self.text(member)).transpose()
     }
 
     /// Returns a boolean member; `false` if it is missing.
@@ -77,24 +86,6 @@ impl<'a> Record<'a> {
             e_tag: part("e_tag")?,
             version: part("version")?,
         }))
-    }
-
-    /// Returns the entry of the inventory for a staged object; `None` if it is missing.
-    pub(super) fn entry(&self) -> Result<Option<SealEntry>, TransactionError> {
-        if !self.members.contains_key("blocks") {
-            return Ok(None);
-        }
-        let as_u32 = |value: &Value| u32::try_from(value.as_u64()?).ok();
-        let blocks: Option<Vec<u32>> = self.list("blocks")?.iter().map(as_u32).collect();
-        let entry = SealEntry {
-            size: self.number("bytes")?,
-            blocks: blocks.ok_or_else(|| invalid_member(self.key, "blocks"))?,
-            tail: self.take("tail", as_u32)?,
-        };
-        if u64::try_from(entry.blocks.len()) != Ok(SealEntry::block_count(entry.size)) {
-            return Err(invalid_member(self.key, "blocks"));
-        }
-        Ok(Some(entry))
     }
 
     fn take<T>(

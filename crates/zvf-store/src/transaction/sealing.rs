@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value};
-use zvf_model::{base64, key::Key};
+use zvf_model::{base64, key::Key, layout::VERTEX_FRAGMENTS};
 
 use super::{
     Transaction, TransactionError,
@@ -19,8 +19,8 @@ use super::{
 use crate::{
     io::{ListedFile, Read, ReadError, SealError},
     seal::{
-        Entries, Inventory, LeafPlace, SealEntry, SealIndex, encode, entry_name, key_of_entry,
-        parse, split,
+        Entries, Inventory, LeafPlace, ROWS, RowTable, SealEntry, SealIndex, encode, entry_name,
+        is_rows, key_of_entry, object_of_rows, parse, rows_name, split,
     },
     store::Store,
 };
@@ -55,27 +55,56 @@ pub(super) struct NextSeal {
 }
 
 impl SealChanges {
+    /// Puts the entry of an object, which then has no row table.
     pub(super) fn put(&mut self, key: &Key, entry: SealEntry) {
         if let Some(name) = entry_name(key) {
             self.changed.insert(name, Some(entry));
+            self.remove_rows(key);
         }
+    }
+
+    /// Puts the row table of an object, after its entry.
+    pub(super) fn put_rows(&mut self, (object, rows): (Key, Bytes)) {
+        let entry = SealEntry::of_rows(rows);
+        self.changed.insert(rows_name(&object), Some(entry));
     }
 
     pub(super) fn delete(&mut self, key: &Key) {
         if let Some(name) = entry_name(key) {
             self.changed.insert(name, None);
+            self.remove_rows(key);
+        }
+    }
+
+    /// Removes the row table that an object may have.
+    fn remove_rows(&mut self, key: &Key) {
+        let mut parts = key.as_str().split('/');
+        if parts.any(|part| part == VERTEX_FRAGMENTS) {
+            self.changed.insert(rows_name(key), None);
         }
     }
 
     pub(super) fn discard(&mut self, key: &Key) {
         if let Some(name) = entry_name(key) {
             self.changed.remove(&name);
+            self.changed.remove(&rows_name(key));
         }
     }
 
-    /// Adds the entries of objects that are put, with their checksums computed before the lock is
-    /// taken.
-    pub(super) fn put_all(changes: &Mutex<Self>, objects: &[(Key, Bytes)]) {
+    /// Takes the row tables out of objects, with the keys of their objects.
+    pub(super) fn take_rows(objects: &mut Vec<(Key, Bytes)>) -> Vec<(Key, Bytes)> {
+        let rows = objects.extract_if(.., |(key, _)| RowTable::is_at(key));
+        rows.filter_map(|(key, rows)| Some((RowTable::object_at(&key)?, rows)))
+            .collect()
+    }
+
+    /// Adds the entries of objects that are put and their row tables, with checksums computed before
+    /// the lock is taken.
+    pub(super) fn put_all(
+        changes: &Mutex<Self>,
+        objects: &[(Key, Bytes)],
+        rows: Vec<(Key, Bytes)>,
+    ) {
         let entries: Vec<SealEntry> = objects
             .iter()
             .map(|(_, bytes)| SealEntry::of(bytes))
@@ -83,6 +112,9 @@ impl SealChanges {
         let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
         for ((key, _), entry) in objects.iter().zip(entries) {
             changes.put(key, entry);
+        }
+        for rows in rows {
+            changes.put_rows(rows);
         }
     }
 
@@ -112,6 +144,12 @@ impl SealChanges {
     /// Returns the entry of an object that was put.
     pub(super) fn entry(&self, key: &Key) -> Option<&SealEntry> {
         self.changed.get(&entry_name(key)?)?.as_ref()
+    }
+
+    /// Returns the row table of an object that was put with one.
+    pub(super) fn rows(&self, key: &Key) -> Option<Bytes> {
+        let entry = self.changed.get(&rows_name(key))?.as_ref()?;
+        Some(entry.rows.clone())
     }
 
     /// Returns the inventory of these objects alone.
@@ -155,14 +193,36 @@ impl NextSeal {
         Ok(())
     }
 
-    /// Moves a single small leaf into the root.
+    /// Moves new leaves of objects into the root if these leaves together are small, and those of row
+    /// tables if all leaves are.
     fn inline(&mut self) {
-        if let ([(_, place)], [(_, bytes)]) = (&mut self.index.leaves[..], &self.objects[..])
-            && bytes.len() <= INLINE_BYTES
-        {
-            *place = LeafPlace::Inline(bytes.clone());
-            self.objects.clear();
+        let mut objects: BTreeMap<Key, Bytes> = self.objects.drain(..).collect();
+        let mut total = 0_usize;
+        for has_rows in [false, true] {
+            let mut places: Vec<&mut LeafPlace> = self
+                .index
+                .leaves
+                .iter_mut()
+                .filter(|(first, _)| is_rows(first) == has_rows)
+                .map(|(_, place)| place)
+                .collect();
+            let sizes = places.iter().map(|place| match place {
+                LeafPlace::Inline(bytes) => bytes.len(),
+                LeafPlace::Object { bytes, .. } => usize::try_from(*bytes).unwrap_or(usize::MAX),
+            });
+            total = sizes.fold(total, usize::saturating_add);
+            if total > INLINE_BYTES {
+                break;
+            }
+            for place in &mut places {
+                if let LeafPlace::Object { key, .. } = place
+                    && let Some(bytes) = objects.remove(key)
+                {
+                    **place = LeafPlace::Inline(bytes);
+                }
+            }
         }
+        self.objects = objects.into_iter().collect();
     }
 
     /// Returns the root with this inventory.
@@ -175,6 +235,15 @@ impl NextSeal {
             .ok_or_else(|| not_json(&key))?;
         to_text(&mut root).map_err(|_| not_json(&key))
     }
+}
+
+/// Returns whether a row table of an inventory has the lengths of the cells that were read, or none.
+fn agrees(listed: &Bytes, kept: &Bytes) -> bool {
+    let (Ok(listed), Ok(kept)) = (RowTable::parse(listed), RowTable::parse(kept)) else {
+        return false;
+    };
+    let mut kept = kept.iter();
+    kept.all(|(number, lengths)| listed.get(number).is_none_or(|listed| listed == lengths))
 }
 
 impl Transaction {
@@ -283,7 +352,8 @@ impl Transaction {
 impl Store {
     /// Compares all objects with the inventory in `root`, the bytes of the root's `zarr.json`, and
     /// returns the differences in the order of keys. There are none if the store is not sealed.
-    /// Reads every object.
+    /// Reads every object. Row tables are compared with the cells that this store
+    /// [kept](Self::keeping_entries).
     ///
     /// # Errors
     ///
@@ -309,6 +379,7 @@ impl Store {
                 Err(error) => return Err(error.into()),
             }
         }
+        let rows = listed.split_off(ROWS);
         // The objects of a damaged leaf are unknown.
         let is_complete = differences.is_empty();
         let present = store.read_entries().await?;
@@ -330,6 +401,16 @@ impl Store {
         }
         let missing = listed.keys().filter_map(|name| key_of_entry(name));
         differences.extend(missing.map(|key| (key, SealError::Missing)));
+        let differing: BTreeSet<Key> = differences.iter().map(|(key, _)| key.clone()).collect();
+        for (name, table) in &rows {
+            let kept = self.kept_table(name);
+            let is_wrong = kept.is_some_and(|kept| !agrees(&table.rows, &kept));
+            if is_wrong
+                && let Some(object) = object_of_rows(name).filter(|key| !differing.contains(key))
+            {
+                differences.push((object, SealError::Rows));
+            }
+        }
         differences.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok(differences)
     }

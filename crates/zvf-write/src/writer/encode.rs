@@ -12,15 +12,16 @@ use zvf_dataset::{
     Failure,
     nodes::{cell_array, metadata, place},
 };
+use zvf_format::{fragment::FragmentIndex, fragment_lengths};
 use zvf_model::{
     generation::Generation,
     key::Key,
-    layout::{ArrayRole, GroupRole},
+    layout::{ArrayRole, GroupRole, VERTEX_FRAGMENTS},
     level::LevelId,
     metadata::Attributes,
     zarr::{GroupNode, Node},
 };
-use zvf_store::CellArray;
+use zvf_store::{CellArray, RowTable};
 
 /// Arrays by key, and the generation whose form new nodes have.
 #[derive(Clone, Debug)]
@@ -112,7 +113,7 @@ pub fn encoded_on_all_cores(
 
 /// An object to encode.
 enum EncodeJob {
-    Node(Key, Bytes),
+    Ready(Key, Bytes),
     Cell(Key, CellArray, Vec<u8>),
     /// Cells of a shard, with their numbers.
     Shard(Key, CellArray, Vec<(u64, Bytes)>),
@@ -121,7 +122,7 @@ enum EncodeJob {
 impl EncodeJob {
     fn encode(self) -> Result<(Key, Bytes), Failure> {
         let (key, bytes) = match self {
-            Self::Node(key, bytes) => return Ok((key, bytes)),
+            Self::Ready(key, bytes) => return Ok((key, bytes)),
             Self::Cell(key, array, payload) => (key, array.encode(&payload)),
             Self::Shard(key, array, cells) => (key, array.encode_shard(&cells)),
         };
@@ -132,17 +133,19 @@ impl EncodeJob {
     }
 }
 
-/// Groups nodes and cells into objects: nodes and single cells in their order, then shards.
+/// Groups nodes and cells into objects: nodes and single cells in their order, then shards, then row
+/// tables.
 fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<EncodeJob>, Failure> {
     let mut objects = Vec::with_capacity(outputs.len());
     // Arrays of one cell come with their nodes.
     let own = Arrays::of(arrays.generation, &outputs)?;
     let mut shards: BTreeMap<Key, (CellArray, Vec<(u64, Bytes)>)> = BTreeMap::new();
+    let mut rows: BTreeMap<Key, RowTable> = BTreeMap::new();
     for output in outputs {
         match output {
             Output::Node { key, node } => {
                 let bytes = bytes_of(&key, node, arrays.generation);
-                objects.push(EncodeJob::Node(metadata(&key)?, bytes));
+                objects.push(EncodeJob::Ready(metadata(&key)?, bytes));
             }
             Output::Cell {
                 array,
@@ -157,6 +160,15 @@ fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<EncodeJob>, Fa
                     node: cells.node().clone(),
                     source,
                 })?;
+                if array.name() == Some(VERTEX_FRAGMENTS)
+                    && let Ok(index) = FragmentIndex::parse(&payload)
+                    && let Some(lengths) = fragment_lengths::encode(&index)
+                {
+                    let (key, number) = &location;
+                    let entry = rows.entry(key.clone());
+                    let table = entry.or_insert_with(|| RowTable::new(key.clone()));
+                    table.push(*number, &lengths);
+                }
                 match location {
                     (key, None) => objects.push(EncodeJob::Cell(key, cells, payload)),
                     (key, Some(number)) => {
@@ -170,6 +182,8 @@ fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<EncodeJob>, Fa
     }
     let shards = shards.into_iter();
     objects.extend(shards.map(|(key, (array, cells))| EncodeJob::Shard(key, array, cells)));
+    let tables = rows.into_values().filter_map(RowTable::into_object);
+    objects.extend(tables.map(|(key, bytes)| EncodeJob::Ready(key, bytes)));
     Ok(objects)
 }
 

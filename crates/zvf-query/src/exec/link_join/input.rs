@@ -45,7 +45,12 @@ impl LinksPlan {
         let allowed = query.allowed()?;
         let (members, named) = match &self.objects {
             LinkObjects::Selected(scan) => {
-                let (members, objects) = context.of(scan).members().await?;
+                let rows = async {
+                    let catalog = context.of(&self.scan).catalog;
+                    Ok(catalog.load_fragment_rows(schema, diagnostics).await?)
+                };
+                let members = context.of(scan).members();
+                let ((members, objects), ()) = try_join(members, rows).await?;
                 (Some(members), Some(objects))
             }
             LinkObjects::None | LinkObjects::Owners(_) => (None, None),

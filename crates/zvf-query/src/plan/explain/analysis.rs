@@ -6,10 +6,12 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use bytes::Bytes;
 use zvf_catalog::{Catalog, Diagnostics, LevelCache};
 use zvf_model::{
     fetch::{
-        AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, Fetched, MaybeSend, Port,
+        AnyArray, BoxFuture, CellOptions, CellRef, CellRequest, Fetch, FetchError, Fetched,
+        MaybeSend, Port,
     },
     key::Key,
     zarr::{Array, Node},
@@ -160,6 +162,17 @@ impl Fetch for CountingPort<'_> {
         key: &Key,
     ) -> impl Future<Output = Result<Vec<String>, FetchError>> + MaybeSend {
         self.port.children(key)
+    }
+
+    fn fragment_lengths_bytes(&self, node: &Key) -> Option<u64> {
+        self.port.fragment_lengths_bytes(node)
+    }
+
+    fn fragment_lengths(
+        &self,
+        cells: &[CellRef],
+    ) -> impl Future<Output = Result<Vec<Option<Bytes>>, FetchError>> + MaybeSend {
+        self.port.fragment_lengths(cells)
     }
 
     fn sizes(

@@ -170,6 +170,10 @@ impl Fetch for Recording<'_> {
         Ok(AnyArray::new(DryArray { array, whole }))
     }
 
+    fn fragment_lengths_bytes(&self, node: &Key) -> Option<u64> {
+        self.fetch.fragment_lengths_bytes(node)
+    }
+
     fn nodes(
         &self,
         keys: &[Key],
