@@ -131,8 +131,10 @@ def test_tables_are_input(kind: str) -> None:
     assert found.positions.tolist() == [[0, 0], [1, 1], [5, 5]]
     assert found.vertex["fa"].tolist() == [0.1, 0.2, 0.3]
     assert found.vertex["side"].tolist() == ["l", None, "r"]
-    zvf.create("two.zv", kind="points", positions=np.zeros((3, 2)), vertex=frame(kind),
-               bounds=((0, 0), (1, 1)), chunk_shape=(10, 10))  # fmt: skip
+    made: Any = {"positions": np.zeros((3, 2)), "bounds": ((0, 0), (1, 1)), "chunk_shape": (10, 10)}
+    with pytest.raises(zvf.Error, match='"x" has the name of an axis'):
+        zvf.create("two.zv", kind="points", vertex=frame(kind), **made)
+    zvf.create("two.zv", kind="points", vertex=frame(kind), axes=["u", "v"], **made)
     assert sorted(zvf.open("two.zv").query().vertex) == ["fa", "side", "x", "y"]
 
 

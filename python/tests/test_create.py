@@ -205,3 +205,21 @@ def test_fragments_have_values_and_owners() -> None:
     with pytest.raises(TypeError, match="of vertices, of objects or of fragments"):
         store.write_attributes(fragment={"k": [1.0]}, vertex={"k": [1.0]})
     assert zvf.validate("fragments.zv").ok
+
+
+def test_any_text_is_a_name_of_an_attribute() -> None:
+    values = {"HLA-A": [1, 4, 5, 6], "mean FA": [0.5, 0.25, 2.5, 1.0], "größe/2": [1, 2, 3, 4]}
+    zvf.create("out.zv", kind="points", positions=CORNERS, vertex=values)
+    store = zvf.open("out.zv")
+    assert sorted(one.name for one in store.attributes()) == sorted(values)
+    found = store.query(where='"HLA-A" > 3 and vertex."mean FA" < 2', row_ids=True)
+    assert found.vertex["HLA-A"].tolist() == [4, 6]
+    zvf.create("again.zv", source=found)
+    assert sorted(zvf.open("again.zv").query().vertex) == sorted(values)
+    with pytest.raises(ValueError, match='write "HLA-A" in double quotes'):
+        store.query(where="HLA-A > 3")
+
+
+def test_an_attribute_with_the_name_of_an_axis_is_refused() -> None:
+    with pytest.raises(ValueError, match="has the name of an axis"):
+        zvf.create("out.zv", kind="points", positions=CORNERS, vertex={"x": [1, 2, 3, 4]})

@@ -7,6 +7,7 @@ use crate::{
     design::{Design, ManifestForm, Profile},
     error::BuildError,
     geometry::{Geometry, LinkNumbering, VertexOwners},
+    metadata,
 };
 use zvf_format::numeric::Kind;
 use zvf_model::{object_ids::Owner, scope::Scope, zarr::MAX_RANK};
@@ -55,7 +56,23 @@ pub(crate) fn check_batch(
     }
     // Batches of vertices may come before those of links.
     let links = (!batch.links().is_empty()).then_some(numbering);
+    check_axes_of_conditions(batch, design)?;
     check_support(batch, design, links)
+}
+
+/// Checks that no attribute of vertices of a new store has the name of an axis: conditions could not
+/// tell them apart.
+pub(crate) fn check_axes_of_conditions(
+    geometry: &Geometry,
+    design: &Design,
+) -> Result<(), BuildError> {
+    let axes = design.axes.clone();
+    let axes = axes.unwrap_or_else(|| metadata::default_axes(geometry.axes()));
+    let mut attributes = geometry.columns(Scope::Vertex).iter();
+    match attributes.find(|column| axes.iter().any(|axis| axis.name == column.name)) {
+        Some(column) => Err(BuildError::AttributeIsAxis(column.name.clone())),
+        None => Ok(()),
+    }
 }
 
 fn check_support(

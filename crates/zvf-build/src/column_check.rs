@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use zvf_model::{
+    attribute_name::{self, stored_name},
     column::{Column, ColumnValues},
     scope::Scope,
 };
@@ -30,14 +31,14 @@ pub(crate) fn attributes(
     self::rows(scope, attributes, rows)
 }
 
-/// Checks that names are distinct identifiers and that numbers do not end inside a row.
+/// Checks that names are distinct and valid, and that numbers do not end inside a row.
 pub(crate) fn names(scope: Scope, attributes: &[Column]) -> Result<(), BuildError> {
     let what = role(scope);
     let mut names = HashSet::new();
     for column in attributes {
-        identifier(what, &column.name)?;
+        name_is_valid(what, &column.name)?;
         let name = || column.name.clone();
-        if !names.insert(&column.name) {
+        if !names.insert(stored_name(&column.name)) {
             return Err(BuildError::DuplicateName { what, name: name() });
         }
         if let ColumnValues::Numeric(numbers) = &column.values
@@ -60,19 +61,15 @@ pub(crate) fn rows(scope: Scope, attributes: &[Column], rows: usize) -> Result<(
     Ok(())
 }
 
-/// Checks that a name is an ASCII identifier of at most 200 bytes.
-fn identifier(what: &'static str, name: &str) -> Result<(), BuildError> {
-    let mut letters = name.bytes();
-    let first = letters.next();
-    let starts = first.is_some_and(|letter| letter.is_ascii_alphabetic() || letter == b'_');
-    let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
-    if starts && goes_on && name.len() <= 200 {
-        Ok(())
-    } else {
-        Err(BuildError::InvalidName {
+/// Checks that a name can be stored.
+fn name_is_valid(what: &'static str, name: &str) -> Result<(), BuildError> {
+    match attribute_name::problem(name) {
+        None => Ok(()),
+        Some(why) => Err(BuildError::InvalidName {
             what,
             name: name.to_owned(),
-        })
+            why,
+        }),
     }
 }
 

@@ -130,16 +130,22 @@ pub enum BuildError {
         /// Name of the column.
         name: String,
     },
-    /// A name is not an identifier.
-    #[error(
-        "{what} cannot be called {name:?}: names are letters, digits and _, and do not start with a digit"
-    )]
+    /// A name is empty or too long.
+    #[error("{what} cannot be called {name:?}: {why}")]
     InvalidName {
         /// Role of the column.
         what: &'static str,
         /// The name.
         name: String,
+        /// The reason.
+        why: &'static str,
     },
+    /// An attribute of vertices has the name of an axis.
+    #[error(
+        "the vertex attribute {0:?} has the name of an axis, and conditions could not tell them apart; \
+         rename the attribute, or give the axes other names"
+    )]
+    AttributeIsAxis(String),
     /// Two columns of one role share a name.
     #[error("there are two {what}s called {name:?}")]
     DuplicateName {

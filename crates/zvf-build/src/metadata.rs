@@ -4,6 +4,7 @@ use serde_json::Value;
 use zvf_format::numeric::Kind;
 use zvf_model::{
     array::Presence,
+    attribute_name::stored_name,
     grid::Bounds,
     level::{LevelId, LevelMetadata},
     metadata::Attributes,
@@ -52,7 +53,7 @@ pub(crate) fn root(design: &Design, space: &SpatialLayout, axes: &[AxisSpec]) ->
         .map(|(scope, names)| {
             let names = names
                 .iter()
-                .map(|(name, spec)| (name.clone(), Value::Object(spec.clone())));
+                .map(|(name, spec)| (stored_name(name).into_owned(), Value::Object(spec.clone())));
             (scope.clone(), Value::Object(names.collect()))
         })
         .collect();

@@ -70,6 +70,7 @@ impl FormulaSet {
                 return Err(BuildError::InvalidName {
                     what: "formula",
                     name: name.to_owned(),
+                    why: "a name is one line",
                 });
             }
         }

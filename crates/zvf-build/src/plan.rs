@@ -114,8 +114,9 @@ impl WritePlan {
     ///
     /// # Errors
     ///
-    /// See [`new`](Self::new).
+    /// See [`new`](Self::new); also [`BuildError::AttributeIsAxis`].
     pub fn new_consuming(geometry: Geometry, design: Design) -> Result<Self, BuildError> {
+        check::check_axes_of_conditions(&geometry, &design)?;
         Self::of(geometry, design, true)
     }
 

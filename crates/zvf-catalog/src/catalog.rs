@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use zvf_format::path::Delta;
 use zvf_model::{
+    attribute_name::stored_name,
     fetch::{BoxFuture, FetchProblem, Port},
     key::Key,
     layout::{ArrayRole, CrossChunkForm, Layout},
@@ -85,11 +86,23 @@ impl Catalog<'_> {
         level: &Level,
         part: &ArrayRole<'_>,
     ) -> Result<Option<Key>, CatalogError> {
-        let key = self.layout.described_at(level.id(), part);
-        key.map_err(|source| CatalogError::Name {
-            name: level.id().to_string(),
+        let error = |source| CatalogError::Name {
+            name: part
+                .attribute()
+                .map_or_else(|| level.id().to_string(), str::to_owned),
             source,
-        })
+        };
+        let key = self.layout.described_at(level.id(), part).map_err(error)?;
+        if part
+            .attribute()
+            .is_none_or(|name| stored_name(name) == name)
+            || key.as_ref().is_some_and(|key| lists_attribute(level, key))
+        {
+            return Ok(key);
+        }
+        let foreign = self.layout.foreign_attribute_at(level.id(), part).ok();
+        let is_listed = |key: &Key| lists_attribute(level, key);
+        Ok(foreign.flatten().filter(is_listed).or(key))
     }
 
     /// Opens a chunked array of a level on first use. Returns `None` if it does not exist.
@@ -192,6 +205,17 @@ impl Catalog<'_> {
     pub fn node_of(level: &Level) -> Result<Key, CatalogError> {
         child(&Key::root(), &level.id().to_string())
     }
+}
+
+/// Returns whether the folder of an attribute has been listed and has its node, or one that contains it.
+fn lists_attribute(level: &Level, node: &Key) -> bool {
+    let mut segments = node.segments();
+    let path = [segments.next(), segments.next(), segments.next()];
+    let [Some(of_level), Some(folder), Some(name)] = path else {
+        return false;
+    };
+    let folder = Key::root().join_all(&[of_level, folder]);
+    folder.is_ok_and(|folder| level.lists(&folder, name))
 }
 
 /// Refuses a level that is being built: its arrays do not list their chunks yet.

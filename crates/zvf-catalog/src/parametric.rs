@@ -6,6 +6,7 @@ use futures_util::future::{join, try_join, try_join_all};
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
     array::{ParametricObjects, ParametricType, ParametricTypes},
+    attribute_name::label,
     fetch::{AnyArray, BoxFuture, FetchProblem},
     key::Key,
     layout::RootArrayRole,
@@ -253,7 +254,7 @@ impl Catalog<'_> {
         let columns = names.iter().map(|name| async {
             let key = child(&folder, name)?;
             let table = self
-                .table_at(&key, name)
+                .table_at(&key, &label(name))
                 .await?
                 .ok_or_else(|| Damage::new(&key, Fault::Missing))?;
             self.table_column(&table, None, &Diagnostics::new(false))

@@ -1,6 +1,7 @@
 //! The arrays read for each chunk: positions, fragments and attributes.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     sync::{Arc, OnceLock},
 };
@@ -12,6 +13,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
+    attribute_name::{label, stored_name},
     draco::DracoError,
     fetch::{AnyArray, BoxFuture, FetchProblem},
     generation::Generation,
@@ -176,6 +178,12 @@ impl Names {
     }
 }
 
+/// Returns the labels of stored names, ascending.
+pub(crate) fn labels<'n>(stored: impl IntoIterator<Item = &'n String>) -> Arc<Vec<String>> {
+    let labels: BTreeSet<_> = stored.into_iter().map(|name| label(name)).collect();
+    Arc::new(labels.into_iter().map(Cow::into_owned).collect())
+}
+
 /// Returns the child of a level that contains the attributes of a scope.
 fn folder(layout: &Layout, scope: Scope) -> &'static str {
     layout.names.stored(scope.group())
@@ -197,13 +205,13 @@ impl Catalog<'_> {
             let node = Self::node_of(level)?;
             let names = child(&node, folder(self.layout, scope))?;
             if scope != Scope::Link || self.layout.cross_chunk == CrossChunkForm::Links {
-                return self.children(level, &names).await;
+                let stored = self.children(level, &names).await?;
+                return Ok(labels(stored.iter()));
             }
             let between = child(&node, "cross_chunk_link_attributes")?;
             let (inside, between) =
                 try_join(self.children(level, &names), self.children(level, &between)).await?;
-            let names: BTreeSet<&String> = inside.iter().chain(between.iter()).collect();
-            Ok(Arc::new(names.into_iter().cloned().collect()))
+            Ok(labels(inside.iter().chain(between.iter())))
         })
     }
 
@@ -231,8 +239,8 @@ impl Catalog<'_> {
         })
     }
 
-    /// Resolves a selection to names in `scopes`. Names with a scope are not looked up; opening
-    /// the attribute tells whether it exists.
+    /// Resolves a selection to names in `scopes`. Names with a scope are not looked up, except for
+    /// those that are no identifiers; opening the attribute tells whether it exists.
     ///
     /// # Errors
     ///
@@ -289,7 +297,35 @@ impl Catalog<'_> {
                     names.add(*scope, name);
                 }
             }
+            self.list_foreign(level, &names).await?;
             Ok(names)
+        })
+    }
+
+    /// Lists the attributes of scopes with names that are no identifiers, which other writers use for
+    /// nodes. Takes no round trip for identifiers.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CatalogError`] if a listing fails, other than by a store that cannot list.
+    pub fn list_foreign<'f>(
+        &'f self,
+        level: &'f Level,
+        names: &'f Names,
+    ) -> BoxFuture<'f, Result<(), CatalogError>> {
+        Box::pin(async move {
+            for scope in Scope::ALL {
+                let mut of_scope = names.of(scope).iter();
+                if of_scope.all(|name| stored_name(name) == **name) {
+                    continue;
+                }
+                match self.attribute_names(level, scope).await {
+                    Err(CatalogError::Fetch(error))
+                        if error.problem == FetchProblem::Unlistable => {}
+                    listed => drop(listed?),
+                }
+            }
+            Ok(())
         })
     }
 
@@ -376,8 +412,10 @@ impl Catalog<'_> {
         name: &str,
     ) -> Result<CatalogError, CatalogError> {
         let folder = child(&Self::node_of(level)?, folder(self.layout, scope))?;
-        Ok(if level.lists(&folder, name) {
-            Damage::new(&child(&folder, name)?, Fault::Missing).into()
+        let stored = [name.into(), stored_name(name)];
+        let listed = stored.iter().find(|stored| level.lists(&folder, stored));
+        Ok(if let Some(stored) = listed {
+            Damage::new(&child(&folder, stored)?, Fault::Missing).into()
         } else {
             CatalogError::NoAttribute {
                 scope: Some(scope),

@@ -59,7 +59,7 @@ impl From<&'static str> for Hint {
 }
 
 impl Hint {
-    fn with_message(message: String, text: &'static str) -> Self {
+    fn with_message(message: String, text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             message: Some(message),
             text: text.into(),
@@ -152,10 +152,18 @@ fn build_error_hint(error: &BuildError) -> Option<Hint> {
             ),
             "extend the bounds with --out-of-bounds expand, or drop such items with --out-of-bounds ignore",
         )),
-        BuildError::InvalidName { name, .. } => Some(Hint {
-            message: None,
-            text: format!("rename it with --rename {}", shell_word(&rename(name))).into(),
-        }),
+        BuildError::InvalidName { what, .. } if what.ends_with("attribute") => {
+            Some("rename it with --rename NAME=NEW".into())
+        }
+        BuildError::AttributeIsAxis(name) => Some(Hint::with_message(
+            format!(
+                "the vertex attribute {name:?} has the name of an axis, and conditions could not tell them apart"
+            ),
+            format!(
+                "rename it with --rename {}, or name the axes with --axes",
+                shell_word(&format!("{name}=NEW"))
+            ),
+        )),
         BuildError::ObjectId { id: -2..=-1, .. } => Some(
             "give each vertex one object, or, for points without objects, write the file with zvf \
              query --no-objects"
@@ -175,21 +183,6 @@ fn build_error_hint(error: &BuildError) -> Option<Hint> {
                 .into(),
         ),
         _ => None,
-    }
-}
-
-/// Suggests a valid identifier for an invalid name, as `OLD=NEW`.
-fn rename(name: &str) -> String {
-    let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    let words: Vec<&str> = name
-        .split(|character: char| !is_word(character))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let new = words.join("_");
-    if new.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
-        format!("{name}={new}")
-    } else {
-        format!("{name}=a_{new}")
     }
 }
 

@@ -1,12 +1,16 @@
-//! Names of attributes: identifiers in a store, any text in a file.
+//! Names of attributes of files, which may repeat.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 use zvf::Column;
+use zvf_model::attribute_name;
 
-/// Names given to attributes. Names that differ in case only count as equal, because they would
-/// share a folder on some file systems.
+/// The longest number that is added to a repeated name.
+const NUMBER: &str = "_4294967295";
+
+/// Distinct names given to attributes. Names that differ in case only count as equal, because they
+/// would share a folder on some file systems.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AttributeNames {
     /// In lower case.
@@ -18,12 +22,15 @@ pub(crate) struct AttributeNames {
 }
 
 impl AttributeNames {
-    /// Returns the identifier for a name of a file.
+    /// Returns the name of the attribute for a name of a file: the same, unless it is empty, too long, or
+    /// that of another attribute.
     pub(crate) fn add(&mut self, original: &str) -> String {
-        let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        let mut name: String = original.chars().take(190).map(letter).collect();
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-            name.insert(0, '_');
+        let mut name = match original {
+            "" => "_".to_owned(),
+            _ => original.to_owned(),
+        };
+        while attribute_name::problem(&format!("{name}{NUMBER}")).is_some() && name.pop().is_some()
+        {
         }
         if self.taken.contains(&name.to_ascii_lowercase()) {
             let number = self.numbers.entry(name.to_ascii_lowercase()).or_insert(2);
@@ -51,7 +58,7 @@ impl AttributeNames {
     }
 }
 
-/// Names columns by identifiers, and adds the original names of renamed ones to a header.
+/// Gives columns distinct names, and adds the original names of renamed ones to a header.
 pub(crate) fn rename(columns: &mut [Column], header: &mut Map<String, Value>, key: &str) {
     let mut names = AttributeNames::default();
     for column in columns {
@@ -72,14 +79,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_distinct_identifiers() {
+    fn names_become_distinct() {
         let mut names = AttributeNames::default();
-        let given = ["fa", "mean fa", "FA", "2d", "", "mean_fa"].map(|name| names.add(name));
-        assert_eq!(given, ["fa", "mean_fa", "FA_2", "_2d", "_", "mean_fa_2"]);
+        let given = ["fa", "mean fa", "FA", "2d", "", "fa"].map(|name| names.add(name));
+        assert_eq!(given, ["fa", "mean fa", "FA_2", "2d", "_", "fa_3"]);
         let mut header = Map::new();
         names.record(&mut header, "names");
-        assert_eq!(original(header.get("names"), "mean_fa"), "mean fa");
-        assert_eq!(original(header.get("names"), "fa"), "fa");
+        assert_eq!(original(header.get("names"), "fa_3"), "fa");
+        assert_eq!(original(header.get("names"), "mean fa"), "mean fa");
+        let long = names.add(&"é".repeat(1000));
+        assert_eq!(attribute_name::problem(&long), None);
     }
 
     /// Regression test: the time was cubic.
@@ -87,6 +96,6 @@ mod tests {
     fn many_equal_names_are_numbered() {
         let mut names = AttributeNames::default();
         let last = (0..100_000).map(|_| names.add("é")).last().unwrap();
-        assert_eq!(last, "__100000");
+        assert_eq!(last, "é_100000");
     }
 }

@@ -7,7 +7,7 @@ use zvf::{BuildError, Column, Geometry, GeometryBuilder, GeometrySource, LinkNum
 
 use crate::{
     AttributeRename, FileDescription, FileError, FileFault, FileHeader, GeometryReader,
-    names::{AttributeNames, original},
+    names::original,
 };
 
 /// Scopes, and the keys of headers with the names that attributes have in the file.
@@ -103,7 +103,7 @@ fn is_of(rename: &AttributeRename, scope: &str, name: &str, in_file: &str) -> bo
     let with_scope = rename.old.strip_prefix(scope);
     let rest = with_scope.and_then(|rest| rest.strip_prefix('.'));
     let mut forms = [Some(rename.old.as_str()), rest].into_iter().flatten();
-    forms.any(|old| old == name || old == in_file || AttributeNames::default().add(old) == name)
+    forms.any(|old| old == name || old == in_file)
 }
 
 /// Returns the attributes of each scope.

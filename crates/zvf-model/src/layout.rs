@@ -24,9 +24,12 @@
 //! `links/<delta>` as plain arrays of numbers, of shape (grid …, most rows,
 //! columns).
 
+use std::borrow::Cow;
+
 use zvf_format::path::{ChunkCoords, Delta};
 
 use crate::{
+    attribute_name::stored_name,
     generation::Generation,
     grid::{ChunkCoord, Grid, GridError},
     key::{Key, KeyError},
@@ -204,6 +207,23 @@ pub enum ArrayRole<'a> {
     GeometryIndex,
 }
 
+impl<'a> ArrayRole<'a> {
+    /// Returns the name of the attribute; `None` for other parts.
+    pub const fn attribute(&self) -> Option<&'a str> {
+        match self {
+            Self::VertexAttribute(name)
+            | Self::FragmentAttribute(name)
+            | Self::LinkAttributeFamily(name, _)
+            | Self::LinkAttribute(name, ..)
+            | Self::CrossChunkLinkAttribute(name, _)
+            | Self::ObjectAttribute(name)
+            | Self::PresentMask(name)
+            | Self::GroupAttribute(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 /// A group of a level that contains nodes and has no metadata of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -330,7 +350,7 @@ impl LevelKeys {
         let group = self.level()?.join(role.name())?;
         match role {
             GroupRole::LinkAttribute(name) | GroupRole::CrossChunkLinkAttribute(name) => {
-                group.join(name)
+                group.join(&stored_name(name))
             }
             _ => Ok(group),
         }
@@ -548,7 +568,8 @@ impl Layout {
     }
 
     /// Returns the node whose attributes describe `part`: an array, or the group that represents
-    /// many. `None` if the layout has no such part.
+    /// many. `None` if the layout has no such part. An attribute is at its
+    /// [stored name](crate::attribute_name).
     ///
     /// # Errors
     ///
@@ -558,6 +579,29 @@ impl Layout {
         level: LevelId,
         part: &ArrayRole<'_>,
     ) -> Result<Option<Key>, KeyError> {
+        self.described_under(level, part, stored_name)
+    }
+
+    /// Returns the node of an attribute whose name is no identifier but is used for its node, as some
+    /// writers do.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] if the name cannot be part of a key.
+    pub fn foreign_attribute_at(
+        &self,
+        level: LevelId,
+        part: &ArrayRole<'_>,
+    ) -> Result<Option<Key>, KeyError> {
+        self.described_under(level, part, |name| name.into())
+    }
+
+    fn described_under(
+        &self,
+        level: LevelId,
+        part: &ArrayRole<'_>,
+        stored: fn(&str) -> Cow<'_, str>,
+    ) -> Result<Option<Key>, KeyError> {
         let merged = self.cross_chunk == CrossChunkForm::Links;
         let per_offsets = self.links == LinkForm::PerOffsets;
         let node = Key::parse(&level.to_string())?;
@@ -566,8 +610,10 @@ impl Layout {
             ArrayRole::Vertices => below(&[VERTICES])?,
             ArrayRole::VertexFragments => below(&[VERTEX_FRAGMENTS])?,
             ArrayRole::LinkFragments => below(&[LINK_FRAGMENTS])?,
-            ArrayRole::VertexAttribute(name) => below(&[self.names.vertex_attributes, name])?,
-            ArrayRole::FragmentAttribute(name) => below(&[FRAGMENT_ATTRIBUTES, name])?,
+            ArrayRole::VertexAttribute(name) => {
+                below(&[self.names.vertex_attributes, &stored(name)])?
+            }
+            ArrayRole::FragmentAttribute(name) => below(&[FRAGMENT_ATTRIBUTES, &stored(name)])?,
             ArrayRole::LinkFamily(delta) => below(&[LINKS, &delta.to_string()])?,
             ArrayRole::Links(delta, offsets) => {
                 let family = below(&[LINKS, &delta.to_string()])?;
@@ -577,10 +623,10 @@ impl Layout {
                 }
             }
             ArrayRole::LinkAttributeFamily(name, delta) => {
-                below(&[LINK_ATTRIBUTES, name, &delta.to_string()])?
+                below(&[LINK_ATTRIBUTES, &stored(name), &delta.to_string()])?
             }
             ArrayRole::LinkAttribute(name, delta, offsets) => {
-                let family = below(&[LINK_ATTRIBUTES, name, &delta.to_string()])?;
+                let family = below(&[LINK_ATTRIBUTES, &stored(name), &delta.to_string()])?;
                 match offsets.in_family(family, per_offsets)? {
                     Some(key) => key,
                     None => return Ok(None),
@@ -590,19 +636,21 @@ impl Layout {
                 return Ok(None);
             }
             ArrayRole::CrossChunkLinks(delta) => below(&[CROSS_CHUNK_LINKS, &delta.to_string()])?,
-            ArrayRole::CrossChunkLinkAttribute(name, delta) => {
-                below(&[CROSS_CHUNK_LINK_ATTRIBUTES, name, &delta.to_string()])?
-            }
+            ArrayRole::CrossChunkLinkAttribute(name, delta) => below(&[
+                CROSS_CHUNK_LINK_ATTRIBUTES,
+                &stored(name),
+                &delta.to_string(),
+            ])?,
             ArrayRole::Manifests
             | ArrayRole::ManifestOffsets
             | ArrayRole::ManifestSpans
             | ArrayRole::ManifestBlocks
             | ArrayRole::ObjectIds => below(&[OBJECT_INDEX])?,
             ArrayRole::ObjectAttribute(name) | ArrayRole::PresentMask(name) => {
-                below(&[OBJECT_ATTRIBUTES, name])?
+                below(&[OBJECT_ATTRIBUTES, &stored(name)])?
             }
             ArrayRole::Groups | ArrayRole::GroupOffsets => below(&[self.names.groups])?,
-            ArrayRole::GroupAttribute(name) => below(&[GROUP_ATTRIBUTES, name])?,
+            ArrayRole::GroupAttribute(name) => below(&[GROUP_ATTRIBUTES, &stored(name)])?,
             ArrayRole::CompositeVertices(kind) => below(&[&format!("vertices_{kind}")])?,
             ArrayRole::CompositeLinks(kind) => below(&[&format!("links_{kind}")])?,
             ArrayRole::GeometryIndex => below(&[GEOMETRY_INDEX])?,
@@ -712,13 +760,13 @@ impl Layout {
             RootArrayRole::ParametricObjects => parametric.join("objects")?,
             RootArrayRole::ParametricNames => parametric.join("names")?,
             RootArrayRole::ParametricAttribute(name) => {
-                parametric.join_all(&[OBJECT_ATTRIBUTES, name])?
+                parametric.join_all(&[OBJECT_ATTRIBUTES, &stored_name(name)])?
             }
             RootArrayRole::ParametricGroups | RootArrayRole::ParametricGroupOffsets => {
                 parametric.join(GROUPS)?
             }
             RootArrayRole::ParametricGroupAttribute(name) => {
-                parametric.join_all(&[GROUP_ATTRIBUTES, name])?
+                parametric.join_all(&[GROUP_ATTRIBUTES, &stored_name(name)])?
             }
         })
     }

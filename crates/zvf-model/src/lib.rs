@@ -13,6 +13,7 @@
 //! | the kinds of geometry, and what they imply | `geometry_types` of the root | [`geometry_kind`] |
 //! | a level: own chunk shape, counts, build method | attribute `zarr_vectors_level` of `<n>` | [`level`] |
 //! | an array: dtype, chunks, link policy, object counts | attributes of the array or of the group that represents it | [`mod@array`] |
+//! | the name of an attribute: its label, and the identifier that is stored | the name of the node | [`attribute_name`] |
 //! | the generation: layout of all metadata | the form of a few nodes, then the version | [`generation`], [`detection`], [`version`] |
 //! | paths: node and element of every cell | derived from the generation | [`layout`], [`key`] |
 //! | the grid: chunks and bins of positions and boxes | derived from the chunk shape | [`grid`] |
@@ -62,6 +63,7 @@ mod rank;
 mod setters;
 
 pub mod array;
+pub mod attribute_name;
 pub mod base64;
 pub mod closest;
 pub mod column;

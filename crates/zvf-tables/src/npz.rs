@@ -12,6 +12,7 @@ use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
 
 use zip::{CompressionMethod, ZipArchive};
 use zvf::{ColumnValues, NumericColumn, Scope, numeric::Kind};
+use zvf_model::attribute_name;
 
 use crate::StoreDescription;
 use crate::npy::{self, NpyColumn};
@@ -236,7 +237,8 @@ fn arrays_by_name(path: &Path, columns: Vec<ShapedColumn>) -> Result<Interchange
                 (_, Some(scope)) => scope,
                 _ => return Err(unknown(path, label)),
             };
-            arrays.columns_mut(scope).push(column.named(name));
+            let named = column.named(&attribute_name::label(name));
+            arrays.columns_mut(scope).push(named);
             continue;
         }
         check_dimensions(&column, dimensions, if label == "links" { 2 } else { 1 })?;

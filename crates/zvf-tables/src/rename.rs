@@ -4,8 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttributeRename {
-    /// Name in the file, or the identifier that would stand for it, with or without a scope, as
-    /// `vertex.NAME`.
+    /// Name in the file, with or without a scope, as `vertex.NAME`.
     pub old: String,
     /// Name in the geometry.
     pub new: String,

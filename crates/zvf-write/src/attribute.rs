@@ -12,7 +12,7 @@ use core::fmt;
 use std::{num::NonZeroU32, sync::Arc};
 
 use bytes::Bytes;
-use zvf_build::{Output, Profile};
+use zvf_build::{BuildError, Output, Profile};
 use zvf_catalog::{Catalog, StoredArray};
 use zvf_dataset::{Dataset, Error, Failure, Location, Progress, StateError, base, nodes};
 use zvf_format::{
@@ -21,6 +21,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{VertexEncoding, Vertices},
+    attribute_name,
     fetch::BoxFuture,
     generation::Generation,
     grid::ChunkCoord,
@@ -309,16 +310,15 @@ impl AttributeLocation {
         scope: Scope,
         level: LevelId,
     ) -> Result<Self, Failure> {
-        let is_name = !spec.name.is_empty()
-            && !spec.name.starts_with('.')
-            && !spec.name.contains(['/', '\\'])
-            && spec.name != "zarr.json";
+        if let Some(why) = attribute_name::problem(&spec.name) {
+            return Err(spec.error(why));
+        }
+        let mut axes = dataset.root().axes.iter();
+        if scope == Scope::Vertex && !spec.overwrite && axes.any(|axis| axis.name == spec.name) {
+            return Err(BuildError::AttributeIsAxis(spec.name.clone()).into());
+        }
         let keys = Profile::V09.keys(level);
-        let key = keys
-            .node(&scope.array(&spec.name))
-            .ok()
-            .filter(|_| is_name)
-            .ok_or_else(|| spec.error("the name is not valid for an attribute"))?;
+        let key = nodes::place(keys.node(&scope.array(&spec.name)))?;
         let row = spec
             .row()
             .filter(|row| *row > 0)

@@ -1,6 +1,7 @@
 //! Addition of links, and creation of their arrays.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -55,14 +56,14 @@ impl LevelSnapshot {
             });
         }
         let what = "link attribute";
-        let names: BTreeSet<&str> = self
+        let names: BTreeSet<Cow<'_, str>> = self
             .nodes
             .keys()
             .filter_map(|node| self.keys.link_attribute(node))
             .collect();
         for name in &names {
             if filed.logical > 0 && !plan.link.iter().any(|column| column.name == *name) {
-                let name = (*name).to_owned();
+                let name = name.clone().into_owned();
                 return Err(EditError::MissingAttribute { what, name });
             }
         }

@@ -1,6 +1,9 @@
 //! Conversion of added attributes to the types of the store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::{
     error::{EditError, damaged, missing},
@@ -18,9 +21,9 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{CellAttribute, CellAttributeRole},
+    attribute_name::label,
     column::{Column, ColumnValues, NumericColumn},
     key::Key,
-    layout::ArrayRole,
     level_content::CellContent,
     metadata::Attributes,
     scope::Scope,
@@ -39,18 +42,19 @@ impl LevelSnapshot {
             .map(|attribute| attribute.name.as_str())
             .collect();
         let is_own = |array: &&Key| self.keys.scope_of(array) == Some(Scope::Vertex);
-        let stored = self.arrays.keys().filter(is_own);
-        let mut names = stored.filter_map(Key::name);
-        if let Some(name) = names.find(|name| !named.contains(name)) {
-            let name = name.to_owned();
+        let own = self.arrays.keys().filter(is_own);
+        let stored: BTreeMap<String, Key> = own
+            .map(|array| (label_of(array).into_owned(), array.clone()))
+            .collect();
+        if let Some(name) = stored.keys().find(|name| !named.contains(name.as_str())) {
+            let name = name.clone();
             return Err(EditError::MissingAttribute { what, name });
         }
         for attribute in attributes {
             let name = attribute.name.clone();
-            let array = self.keys.all.node(&ArrayRole::VertexAttribute(&name))?;
-            if !self.arrays.contains_key(&array) {
+            let Some(array) = stored.get(&*label(&name)).cloned() else {
                 return Err(EditError::UnknownAttribute { what, name });
-            }
+            };
             let column = self.column(what, &array, attribute)?;
             columns.insert(array, column);
         }
@@ -197,14 +201,14 @@ impl LevelSnapshot {
         for column in &plan.geometry.fragment_rows {
             added.insert(&column.name, by_fragment(column, layout)?);
         }
-        let is_stored = |name: &&&str| stored.iter().any(|array| array.name() == Some(**name));
+        let is_stored = |name: &&&str| stored.iter().any(|array| label_of(array) == **name);
         if let Some(name) = added.keys().find(|name| !is_stored(name)) {
             let name = (*name).to_owned();
             return Err(EditError::UnknownAttribute { what, name });
         }
         let mut columns = BTreeMap::new();
         for array in stored {
-            let name = array.name().unwrap_or_default();
+            let name = label_of(&array).into_owned();
             let numbers = if array == self.keys.owners {
                 let dtype = self.arrays[&array].cells.dtype();
                 let ids = objects.map_or(&[][..], |objects| &objects.ids);
@@ -213,16 +217,20 @@ impl LevelSnapshot {
                     ..NumericColumn::new(dtype.map_or(Kind::Int64, Dtype::kind), 1)
                 }
             } else {
-                let given = added.get(name).ok_or_else(|| EditError::MissingAttribute {
-                    what,
-                    name: name.to_owned(),
-                })?;
+                let given = added
+                    .get(name.as_str())
+                    .ok_or(EditError::MissingAttribute { what, name })?;
                 self.column(what, &array, given)?.numbers
             };
             columns.insert(array, numbers);
         }
         Ok(columns)
     }
+}
+
+/// Returns the label of an attribute in cells, from its array.
+fn label_of(array: &Key) -> Cow<'_, str> {
+    label(array.name().unwrap_or_default())
 }
 
 /// Converts a column to the type of an attribute whose cells have this number of columns; `None` if it

@@ -1,6 +1,7 @@
 //! Snapshot of a level.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -12,6 +13,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{LinkFamily, LinkStore, VertexEncoding},
+    attribute_name::label,
     grid::{Bins, ChunkShape},
     key::Key,
     layout::{AddressError, ArrayRole, GroupRole, LevelKeys},
@@ -92,21 +94,21 @@ impl NodeKeys {
 
     /// Returns whether a node is the family of an attribute of the links inside the level.
     pub(super) fn is_link_attribute_family(&self, node: &Key) -> bool {
-        let name = self.link_attribute(node);
-        name.is_some_and(|name| {
-            let family = ArrayRole::LinkAttributeFamily(name, Delta::INTRA);
-            self.all.node(&family).as_ref() == Ok(node)
-        })
+        let mut below = self.below_link_attributes(node);
+        let family = (below.next(), below.next(), below.next());
+        matches!(family, (Some(_), Some(delta), None) if *delta == *Delta::INTRA.to_string())
     }
 
     /// Returns the name of an attribute of links from one of its nodes; `None` for other nodes.
-    pub(super) fn link_attribute<'k>(&self, node: &'k Key) -> Option<&'k str> {
-        let mut below = node
-            .segments()
-            .skip(self.link_attributes.segments().count());
-        below
-            .next()
-            .filter(|_| node.is_below(&self.link_attributes))
+    pub(super) fn link_attribute<'k>(&self, node: &'k Key) -> Option<Cow<'k, str>> {
+        self.below_link_attributes(node).next().map(label)
+    }
+
+    /// Returns the segments of a node below the attributes of links; none for other nodes.
+    fn below_link_attributes<'k>(&self, node: &'k Key) -> impl Iterator<Item = &'k str> {
+        let folder = self.link_attributes.segments().count();
+        let is_below = node.is_below(&self.link_attributes);
+        node.segments().skip(folder).filter(move |_| is_below)
     }
 }
 

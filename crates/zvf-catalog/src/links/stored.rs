@@ -22,6 +22,7 @@ use crate::{
     diagnostics::Skipped,
     error::{CatalogError, Damage, Fault},
     level::Level,
+    schema::labels,
     selection::Selection,
 };
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
@@ -205,13 +206,12 @@ impl Catalog<'_> {
             return Ok(Vec::new());
         }
         let nodes = self.fetch.nodes(&keys).await?;
-        let found = names.into_iter().zip(nodes);
-        let mut names: Vec<String> = found
+        let found: Vec<String> = names
+            .into_iter()
+            .zip(nodes)
             .filter_map(|(name, node)| node.map(|_| name))
             .collect();
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
+        Ok(labels(&found).to_vec())
     }
 }
 

@@ -39,13 +39,7 @@ impl Catalog<'_> {
         scope: Scope,
         name: &str,
     ) -> Result<Arc<AttributeTable>, CatalogError> {
-        let key = self
-            .layout
-            .described_at(level.id(), &scope.array(name))
-            .map_err(|source| CatalogError::Name {
-                name: name.to_owned(),
-                source,
-            })?;
+        let key = self.described_at(level, &scope.array(name))?;
         let absent = || {
             self.absent_attribute(level, scope, name)
                 .unwrap_or_else(|error| error)

@@ -51,7 +51,7 @@ pub struct GeometryReadingArgs {
     links: Option<InputFile>,
     /// New name for an attribute, such as 'Curvature (mm)=curvature'; may be repeated.
     ///
-    /// Needed for a name in a table or npz file that cannot be stored. In tables, also names the
+    /// Needed for an attribute of vertices with the name of an axis. In tables, also names the
     /// columns `object_id` and `part`: `--rename track=object_id`.
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     pub(crate) rename: Vec<AttributeRename>,

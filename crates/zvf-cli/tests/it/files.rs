@@ -91,9 +91,9 @@ fn a_failed_write_keeps_the_previous_file() {
     fs::write(folder.path().join("a.npz"), "old").unwrap();
     let mut result = points();
     // Detected only after most of the file is written.
-    result.object = vec![numbers("a/b", 1, &[1_u8, 2])];
+    result.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
     let error = written(&result, folder.path(), "a.npz").unwrap_err();
-    assert!(matches!(error.fault, FileFault::Name(name) if name == "object.a/b"));
+    assert!(matches!(error.fault, FileFault::TwoColumns(name) if name == "object.a"));
     assert_eq!(
         fs::read_to_string(folder.path().join("a.npz")).unwrap(),
         "old"

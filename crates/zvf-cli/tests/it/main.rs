@@ -39,6 +39,7 @@ mod imported;
 mod info;
 #[cfg(unix)]
 mod interrupted;
+mod labels;
 mod links;
 mod made;
 mod man;

@@ -226,7 +226,7 @@ fn integers_use_the_smallest_sufficient_type() {
 }
 
 #[test]
-fn names_contain_no_blanks_and_stay_distinct() {
+fn names_are_identifiers_and_stay_distinct() {
     let mut result = in_axes(1);
     result.vertex = ["x", "a b", "a-b", "é"]
         .map(|name| numbers(name, 1, &[0_u8, 0]))
@@ -235,9 +235,9 @@ fn names_contain_no_blanks_and_stay_distinct() {
     let expected = [
         "double x",
         "uchar x_",
-        "uchar a_b",
-        "uchar a_b_",
-        "uchar _",
+        "uchar a_b__u20",
+        "uchar a_b__u2d",
+        "uchar ___ue9",
         "uchar fragment_x",
     ];
     assert_eq!(elements(&result)[0].properties, expected);

@@ -155,7 +155,7 @@ fn an_attribute_is_replaced_only_on_request() {
             (at[0] * 100.0 + at[1] * 10.0 + at[2]).to_bits()
         );
     }
-    for name in ["a/b", "..", "zarr.json"] {
+    for name in ["", "x"] {
         bench.refused(&["sample", "@a.zv", "@v.npy", "--into", name]);
     }
     bench.file("m.txt", "1 0 1 1");

@@ -8,6 +8,7 @@ use zvf_catalog::{CatalogError, Scope, Selection};
 use zvf_format::{numeric::Value, path::Delta};
 use zvf_model::{
     array::CellAttribute,
+    attribute_name::stored_name,
     column::{Column, ColumnValues},
     fetch::FetchProblem,
     key::Key,
@@ -242,7 +243,9 @@ impl Dataset {
     /// Returns the declaration of an attribute in the root, with that of its node.
     fn attribute_spec(&self, scope: Scope, name: &str, node: Option<&Node>) -> Attributes {
         let specs = self.root().attribute_specs.as_ref();
-        let of_root = specs.and_then(|specs| specs.get(scope.name())?.get(name)?.as_object());
+        let of_scope = specs.and_then(|specs| specs.get(scope.name()));
+        let of_name = of_scope.and_then(|of| of.get(&*stored_name(name)).or_else(|| of.get(name)));
+        let of_root = of_name.and_then(Json::as_object);
         let mut spec = of_root.cloned().unwrap_or_default();
         let members = [
             ("unit", ["unit", "units"]),
@@ -281,11 +284,16 @@ impl Dataset {
             parts.push(ArrayRole::CrossChunkLinkAttribute(name, Delta::INTRA));
         }
         for part in parts {
-            let key = self.layout().described_at(level, &part);
-            let Some(key) = nodes::named(key, name)? else {
-                continue;
-            };
-            let Some(node) = nodes::read_one(self.store(), &key).await? else {
+            let layout = self.layout();
+            let foreign = (stored_name(name) != name)
+                .then(|| layout.foreign_attribute_at(level, &part).ok().flatten());
+            let own = nodes::named(layout.described_at(level, &part), name)?;
+            let mut found = None;
+            for key in own.into_iter().chain(foreign.flatten()) {
+                let node = nodes::read_one(self.store(), &key).await?;
+                found = found.or(node.map(|node| (key, node)));
+            }
+            let Some((key, node)) = found else {
                 continue;
             };
             if scope != Scope::Link || node.attributes().contains_key("dtype") {

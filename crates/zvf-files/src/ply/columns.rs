@@ -1,6 +1,7 @@
 //! Properties of an element as columns.
 
 use zvf::{Column, NumericColumn, numeric::Kind};
+use zvf_model::attribute_name::label;
 
 use super::{
     header::{AXES, ElementDeclaration, PropertyDeclaration},
@@ -181,7 +182,7 @@ impl PropertyColumns {
             let (count, name) = family(&pending);
             let members: Vec<NumericColumn> =
                 pending.drain(..count).map(|(_, column)| column).collect();
-            attributes.push(Column::new(names.add(&name), joined(members)));
+            attributes.push(Column::new(names.add(&label(&name)), joined(members)));
         }
         attributes
     }

@@ -18,6 +18,7 @@ use zvf::{
     LevelId, LevelUse, ObjectGroup, Owner, QueryResult,
     numeric::{Kind, Value},
 };
+use zvf_model::attribute_name::stored_name;
 
 use zvf_tables::{
     FileError, FileFault, FileFormat, OutputColumn, OutputTable, Sink, Staged, StoreDescription,
@@ -523,15 +524,17 @@ fn copy_row(
     Ok(())
 }
 
-/// Returns the name of the property of a channel: letters, digits and underscores.
+/// Returns the name of the property of a channel: letters, digits and underscores, as names are stored.
 fn property_name(column: &str, channels: usize, channel: usize) -> String {
     let name = ["vertex.", "link."]
         .into_iter()
         .fold(column, |name, scope| {
             name.strip_prefix(scope).unwrap_or(name)
         });
-    let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let name: String = name.chars().map(allowed).collect();
+    let name = match name.split_once("fragment.") {
+        Some(("", name)) => format!("fragment_{}", stored_name(name)),
+        _ => stored_name(name).into_owned(),
+    };
     let family = FAMILIES
         .iter()
         .find(|(family, properties)| name == *family && channels == properties.len());

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use zvf::{Column, NumericColumn, numeric::Kind};
+use zvf_model::attribute_name;
 use zvf_precomputed::{PropertySpec, PropertyType, PropertyValue, property_ids};
 
 use crate::{FileDescription, names::AttributeNames};
@@ -10,17 +11,10 @@ use crate::{FileDescription, names::AttributeNames};
 /// The label that `zvf export precomputed` gives to rows without a value.
 const NONE: &str = "(none)";
 
-/// Returns the name of an attribute: the description, if it is a name from which the identifier is
-/// made, or the identifier.
+/// Returns the name of an attribute: the description, if the identifier is made from it, or the
+/// identifier.
 pub(super) fn original_name<'a>(id: &'a str, description: Option<&'a str>) -> &'a str {
-    let is_name = |text: &&str| {
-        let mut letters = text.chars();
-        let starts = letters
-            .next()
-            .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        starts && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let name = description.filter(is_name);
+    let name = description.filter(|text| attribute_name::problem(text).is_none());
     let name = name.filter(|name| property_ids([*name]).first().is_some_and(|made| made == id));
     name.unwrap_or(id)
 }
@@ -209,7 +203,7 @@ mod tests {
     fn descriptions_that_are_names_are_kept() {
         assert_eq!(original_name("fA", Some("FA")), "FA");
         assert_eq!(original_name("fA", Some("fractional anisotropy")), "fA");
-        assert_eq!(original_name("a_b", Some("a b")), "a_b");
+        assert_eq!(original_name("a_b", Some("a b")), "a b");
         assert_eq!(original_name("a", Some("b")), "a");
         assert_eq!(original_name("a", None), "a");
     }

@@ -10,6 +10,7 @@ use std::{
 
 use zip::{CompressionMethod, ZipArchive, result::ZipError};
 use zvf::{ErrorKind, numeric::Kind};
+use zvf_model::attribute_name::label;
 
 use crate::{
     FileError, FileFault, FilePlace,
@@ -241,7 +242,7 @@ impl ArrayName {
         let kind = if is_bit { Kind::UInt8 } else { kind_of(kind)? };
         let is_valid = !name.is_empty() && (1..=1 << 16).contains(&width);
         is_valid.then(|| Self {
-            name: (*name).to_owned(),
+            name: label(name).into_owned(),
             width,
             kind,
             is_bit,

@@ -11,6 +11,7 @@ use zvf::{
     Column, ColumnValues, NumericColumn,
     numeric::{Kind, Value},
 };
+use zvf_model::attribute_name::stored_name;
 
 use super::archive::kind_of;
 use crate::{FileFault, values::narrow};
@@ -48,13 +49,24 @@ impl ArrayType {
         }
     }
 
-    /// Returns the path of an array.
+    /// Returns the path of an array. A name that is no file name is written as a store has it.
     pub(super) fn path(self, folder: &str, name: &str, width: u32) -> String {
+        let name = if is_file_name(name) {
+            name.into()
+        } else {
+            stored_name(name)
+        };
         match width {
             1 => format!("{folder}{name}.{}", self.name),
             width => format!("{folder}{name}.{width}.{}", self.name),
         }
     }
+}
+
+/// Returns whether a name of a group or of an attribute can be part of the name of a member.
+pub(super) fn is_file_name(name: &str) -> bool {
+    let is_plain = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | '.');
+    !name.is_empty() && name.len() <= 200 && name.chars().all(is_plain)
 }
 
 /// An array that grows in a temporary file.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 use zvf::{Column, ColumnValues, NumericColumn, QueryResult, Scope, numeric::Kind};
 
-use super::array::{ArrayRow, ArrayRows, ArrayType, SpilledArray, converted};
+use super::array::{ArrayRow, ArrayRows, ArrayType, SpilledArray, converted, is_file_name};
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     names::original,
@@ -334,12 +334,6 @@ fn put_groups(
         }
     }
     Ok(out)
-}
-
-/// Returns whether a name of a group can be part of the name of a member.
-fn is_file_name(name: &str) -> bool {
-    let is_plain = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | '.');
-    !name.is_empty() && name.len() <= 200 && name.chars().all(is_plain)
 }
 
 /// Returns the numbers of a column that a file holds; `None` for text and complex numbers.

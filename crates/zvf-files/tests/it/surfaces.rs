@@ -71,7 +71,7 @@ async fn gifti_comes_back_array_for_array() {
     assert_eq!(one.1, two.1);
     assert_eq!(one.2, two.2);
     let names: Vec<&str> = one.0.vertex.iter().map(|column| &*column.name).collect();
-    assert_eq!(names, ["source_row", "mean_curv", "parcels", "t"]);
+    assert_eq!(names, ["source_row", "mean curv", "parcels", "t"]);
     assert_eq!(one.0.links.ends, [2, 0, 1, 1, 3, 2, 3, 2, 4]);
     assert_eq!(one.1["meta"][0][1], "A & B");
     import(&at("b.gii"), &at("b.zv"), &options, false).await;
@@ -122,7 +122,7 @@ async fn values_are_beside_a_surface_of_that_name() {
     let names: Vec<&str> = back.vertex.iter().map(|column| &*column.name).collect();
     let expected = [
         "source_row",
-        "mean_curv",
+        "mean curv",
         "wide_0",
         "wide_1",
         "parcels",

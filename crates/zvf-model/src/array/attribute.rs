@@ -5,6 +5,7 @@ use zvf_format::{numeric::Dtype, path::Delta};
 
 use super::{check_tag, vertices::dtype_or_float32};
 use crate::{
+    attribute_name,
     key::Key,
     metadata::{Attributes, Fields, JsonField, JsonMembers, MetadataError, Noted, Noter},
     zarr::MAX_RANK,
@@ -29,7 +30,7 @@ pub enum CellAttributeRole {
 pub struct CellAttribute {
     /// Rows that have the values; vertices if undeclared.
     pub role: CellAttributeRole,
-    /// Its name, which equals that of the node.
+    /// Its stored name, which is that of the node, or its label, which is stored as one.
     pub name: Option<String>,
     /// Type of a value or of dictionary codes; float32 if absent.
     pub dtype: Dtype,
@@ -65,8 +66,7 @@ pub struct LinkAttributeFamily {
 impl LinkAttributeFamily {
     /// Returns the attributes of the node.
     pub fn to_attributes(&self) -> Attributes {
-        JsonMembers::tagged(FAMILY)
-            .with("name", self.name.as_str())
+        attribute_name::write(JsonMembers::tagged(FAMILY), Some(&self.name))
             .with("level_delta", self.delta.levels())
             .with("num_links", self.num_links)
             .finish()
@@ -157,8 +157,8 @@ impl CellAttribute {
         // Other writers put the shape of attributes of links between chunks last.
         let is_last = self.role == CellAttributeRole::CrossChunkLink;
         let row_shape = |is_here: bool| self.row_shape.clone().filter(|_| is_here);
-        let members = JsonMembers::tagged(self.role.tag())
-            .with_some("name", self.name.as_deref())
+        let members = JsonMembers::tagged(self.role.tag());
+        let members = attribute_name::write(members, self.name.as_deref())
             .with("dtype", self.dtype.to_string())
             .with_some("channel_names", self.channel_names.clone())
             .with_some("row_shape", row_shape(!is_last));

@@ -7,6 +7,7 @@ use zvf_format::numeric::{Dtype, Kind};
 
 use super::{attribute::read_extents, check_tag};
 use crate::{
+    attribute_name,
     key::Key,
     metadata::{
         Assumed, Attributes, Excerpt, Fields, JsonField, JsonMembers, MetadataError, MetadataFault,
@@ -262,8 +263,7 @@ impl Table {
     /// Returns the attributes of the group of a table, up to 0.8.0.
     pub fn to_group_attributes(&self) -> Attributes {
         let has_mask = (self.role == Some(TableRole::Object)).then_some(self.has_present_mask);
-        JsonMembers::default()
-            .with_some("name", self.name.as_deref())
+        attribute_name::write(JsonMembers::default(), self.name.as_deref())
             .with_some("dtype", self.values.map(TableType::name))
             .with_some("num_channels", self.num_channels)
             .with_some("shape", self.shape.clone())
@@ -274,9 +274,8 @@ impl Table {
 
     /// Returns the attributes of the array of a table, from 0.8.1 on.
     pub fn to_array_attributes(&self) -> Attributes {
-        JsonMembers::default()
-            .with_some("zv_array", self.tag())
-            .with_some("name", self.name.as_deref())
+        let members = JsonMembers::default().with_some("zv_array", self.tag());
+        attribute_name::write(members, self.name.as_deref())
             .with_some("dtype", self.values.map(TableType::name))
             .with_some("shape", self.shape.clone())
             .with_some(FILL_MEANING, self.fill_is_absent.then_some(ABSENT))

@@ -9,7 +9,7 @@ pub const MAX_LENGTH: usize = 1 << 16;
 pub const MAX_DEPTH: usize = 64;
 
 /// A syntax error and its position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {at}: {kind}")]
 pub struct ParseError {
     /// Byte offset of the error; the length of the text for an error at its end.
@@ -19,7 +19,7 @@ pub struct ParseError {
 }
 
 /// Kinds of syntax errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
     /// Another token was expected.
@@ -39,6 +39,11 @@ pub enum ParseErrorKind {
         "only vertex, fragment, link, object or group may precede a point; put a name with a point in \"quotes\""
     )]
     Scope,
+    /// This text has other characters than letters, digits and `_`.
+    #[error(
+        "write \"{0}\" in double quotes if it is the name of an attribute, or '{0}' in single quotes if it is text"
+    )]
+    Unquoted(String),
     /// A symbol of another language starts here; the text is the spelling in this one.
     #[error("write `{0}`")]
     Write(&'static str),

@@ -3,7 +3,7 @@
 use super::{
     ColumnRef, Comparison, Expected, Literal, MAX_DEPTH, MAX_LENGTH, Number, Operand, ParseError,
     ParseErrorKind, Predicate, Scope, Truth,
-    lexer::{KEYWORDS, Lexer, Token},
+    lexer::{KEYWORDS, Lexer, Token, is_name_part},
 };
 
 impl Predicate {
@@ -24,19 +24,62 @@ impl Predicate {
         if text.len() > MAX_LENGTH {
             return Err(ParseErrorKind::TooLong.at(MAX_LENGTH));
         }
-        let mut parser = Parser {
-            lexer: Lexer::new(text),
-            at: 0,
-            token: Token::End,
-            depth: 0,
-        };
-        parser.advance()?;
-        let predicate = parser.or()?;
-        match parser.token {
-            Token::End => Ok(predicate),
-            _ => Err(parser.expected(Expected::End)),
-        }
+        whole(text).map_err(|error| match error.kind {
+            ParseErrorKind::Character(_)
+            | ParseErrorKind::Number
+            | ParseErrorKind::Expected(Expected::End) => match unquoted(text, error.at) {
+                Some((at, name)) => ParseErrorKind::Unquoted(name.to_owned()).at(at),
+                None => error,
+            },
+            _ => error,
+        })
     }
+}
+
+fn whole(text: &str) -> Result<Predicate, ParseError> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text),
+        at: 0,
+        token: Token::End,
+        depth: 0,
+    };
+    parser.advance()?;
+    let predicate = parser.or()?;
+    match parser.token {
+        Token::End => Ok(predicate),
+        _ => Err(parser.expected(Expected::End)),
+    }
+}
+
+/// Returns the text around an error that lacks quotes if it is one name or text: several words, or one
+/// with other characters than letters, digits and `_`. Also returns its start.
+fn unquoted(text: &str, at: usize) -> Option<(usize, &str)> {
+    let is_end = |letter: char| "<>=!(),[]|&".contains(letter);
+    let is_keyword = |word: &&str| KEYWORDS.iter().any(|k| k.eq_ignore_ascii_case(word));
+    let start = text.get(..at)?.rfind(is_end).map_or(0, |end| end + 1);
+    let end = text
+        .get(at..)?
+        .find(is_end)
+        .map_or(text.len(), |end| at + end);
+    // Words from the last keyword before the error to the first after it.
+    let mut words = text.get(start..end)?.split_inclusive(char::is_whitespace);
+    let (mut from, mut to) = (start, start);
+    for word in words.by_ref() {
+        let next = to + word.len();
+        match is_keyword(&word.trim()) {
+            true if to > at => break,
+            true => from = next,
+            false => {}
+        }
+        to = next;
+    }
+    let name = text.get(from..to)?;
+    let trimmed = name.trim();
+    let is_word = trimmed.chars().all(is_name_part);
+    let has_quotes = trimmed.contains(['\'', '"']);
+    let has_letter = trimmed.chars().any(char::is_alphabetic);
+    let before = name.len() - name.trim_start().len();
+    (has_letter && !is_word && !has_quotes).then_some((from + before, trimmed))
 }
 
 /// A logical operator: a keyword, and the symbol that means the same.

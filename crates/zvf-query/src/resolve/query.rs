@@ -231,9 +231,13 @@ impl<'s> Session<'s> {
         predicate: &Predicate,
     ) -> Result<(Predicate, AxisColumns), QueryError> {
         let mut axes = AxisColumns::new();
+        let mut with_scope = Names::default();
         let (mut has_bare, mut only_axes) = (false, true);
         for column in predicate.columns() {
             let is_bare = column.scope.is_none();
+            if let Some(scope) = column.scope {
+                with_scope.add(scope, &column.name);
+            }
             has_bare |= is_bare;
             let axis = axis_of_column(&self.catalog.root.axes, &column.name);
             match axis.filter(|_| is_bare || column.scope == Some(Scope::Vertex)) {
@@ -243,6 +247,7 @@ impl<'s> Session<'s> {
                 None => only_axes &= !is_bare,
             }
         }
+        self.catalog.list_foreign(level, &with_scope).await?;
         if !has_bare && axes.is_empty() {
             return Ok((predicate.clone(), axes));
         }
@@ -281,6 +286,10 @@ impl<'s> Session<'s> {
                 .map(|(scope, _)| *scope)
                 .collect();
             let is_axis = axes.contains_key(&column.name) || shadowed.contains(&column.name);
+            // Another spelling of an axis is the name of an attribute that is called so.
+            let mut own_axes = self.catalog.root.axes.iter();
+            let is_axis =
+                is_axis && (found.is_empty() || own_axes.any(|axis| axis.name == column.name));
             let source = match (found.as_slice(), is_axis) {
                 ([], true) => return Ok(Scope::Vertex),
                 ([scope], false) => return Ok(*scope),

@@ -66,7 +66,6 @@ fn errors_contain_position_and_expectation() {
     refuse("", 0, expected(E::Operand));
     refuse("a = ", 4, expected(E::Operand));
     refuse("a === 1", 4, expected(E::Operand));
-    refuse("a b", 2, expected(E::End));
     refuse("5", 1, expected(E::Comparison));
     refuse("'x' and a", 4, expected(E::Comparison));
     refuse("(a", 2, expected(E::Closing));
@@ -102,6 +101,12 @@ fn errors_contain_position_and_expectation() {
     refuse("a = 1e", 4, P::Number);
     refuse("§ = 1", 0, P::Character('§'));
     refuse("a = 1;", 5, P::Character(';'));
+    let unquoted = |name: &str| P::Unquoted(name.to_owned());
+    refuse("a b", 0, unquoted("a b"));
+    refuse("HLA-A > 3", 0, unquoted("HLA-A"));
+    refuse("a > 1 and mean FA > 3", 10, unquoted("mean FA"));
+    refuse("gene = HLA-A or a", 7, unquoted("HLA-A"));
+    refuse("not HLA-2 > 3", 4, unquoted("HLA-2"));
     refuse("a ! 1", 2, expected(E::End));
     refuse("a is ! null", 5, expected(E::NullOrNot));
     let shown = Predicate::parse("a = ,").unwrap_err().to_string();

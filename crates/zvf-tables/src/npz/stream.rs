@@ -12,6 +12,7 @@ use std::{
 use zvf::{
     Column, ColumnValues, Geometry, GeometryKind, GeometrySource, LinkNumbering, VertexOwners,
 };
+use zvf_model::attribute_name;
 
 use super::{ends, ids, member_spans, read_tables};
 use crate::{FileError, FileFault, FilePlace};
@@ -138,9 +139,9 @@ impl NpzStream {
                 Some(("link", _)) if !member.is_numeric() => {
                     return Ok(Err(WholeFile::Array(label)));
                 }
-                Some(("link", name)) => link.push((name.to_owned(), member)),
+                Some(("link", name)) => link.push((name_of(name), member)),
                 None if label == "links" => links = Some(member),
-                Some((_, name)) => vertex.push((name.to_owned(), member)),
+                Some((_, name)) => vertex.push((name_of(name), member)),
                 None if label == "positions" => positions = Some(member),
                 None => objects = Some(member),
             }
@@ -411,6 +412,11 @@ impl GeometrySource for NpzStream {
     fn tables(&self) -> Result<Geometry, Box<dyn Error + Send + Sync>> {
         Ok(self.tables.clone())
     }
+}
+
+/// Returns the name of an attribute from that of its array.
+fn name_of(array: &str) -> String {
+    attribute_name::label(array).into_owned()
 }
 
 fn is_of_links(label: &str) -> bool {

@@ -1,6 +1,7 @@
 //! npz: the interchange arrays, each a `.npy` stored in a zip file.
 
 use std::{
+    borrow::Cow,
     collections::HashSet,
     io::{self, Write},
 };
@@ -10,7 +11,9 @@ use zvf::{Column, ColumnValues, ErrorKind, QueryResult, Scope, numeric::Kind};
 use zvf_format::numeric::{ByteOrder, NumericRows};
 
 use zvf_dense::{NumpyDtype, npy::NpyHeader};
+use zvf_model::attribute_name::stored_name;
 
+use super::MASK;
 use crate::{
     FileError, FileFault, StoreDescription,
     display::len_u64,
@@ -124,6 +127,16 @@ impl Write for NpzWriter<'_> {
     }
 }
 
+/// Returns the name of an attribute as part of that of an array. Names that are no part of a path, or
+/// that end as that of a mask, are written as a store has them.
+pub(super) fn member_name(name: &str) -> Cow<'_, str> {
+    if name.contains(['/', '\\', '\0']) || name.ends_with(MASK) {
+        stored_name(name)
+    } else {
+        name.into()
+    }
+}
+
 impl NpzWriter<'_> {
     /// Starts an array; its data follows.
     fn start(
@@ -171,7 +184,7 @@ impl NpzWriter<'_> {
 
     fn attributes(&mut self, scope: &str, columns: &[Column]) -> Result<(), FileFault> {
         for column in columns {
-            let name = format!("{scope}.{}", column.name);
+            let name = format!("{scope}.{}", member_name(&column.name));
             let is_marked = match &column.values {
                 ColumnValues::Numeric(rows) => {
                     let rows = rows

@@ -74,15 +74,24 @@ async fn delete(
     name: &str,
 ) -> Result<(), Failure> {
     let keys = Profile::V09.keys(level);
+    let role = scope.array(name);
     let folder: Key = match scope {
         Scope::Link => nodes::place(keys.group(GroupRole::LinkAttribute(name)))?,
-        _ => nodes::place(keys.node(&scope.array(name)))?,
+        _ => nodes::place(keys.node(&role))?,
     };
+    let foreign = keys
+        .layout
+        .foreign_attribute_at(level, &role)
+        .ok()
+        .flatten()
+        .filter(|key| scope != Scope::Link && *key != folder);
     let store = dataset.store();
-    for file in store.list_to_delete(&folder, MAX_FILES).await? {
-        transaction
-            .delete(nodes::below(&folder, &file.name)?)
-            .await?;
+    for folder in [folder].into_iter().chain(foreign) {
+        for file in store.list_to_delete(&folder, MAX_FILES).await? {
+            transaction
+                .delete(nodes::below(&folder, &file.name)?)
+                .await?;
+        }
     }
     Ok(())
 }

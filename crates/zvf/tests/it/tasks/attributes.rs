@@ -192,7 +192,7 @@ fn plans_of_attributes_are_checked() {
         assert_eq!(problem(first.status(&open).await), TaskPlanError::Outdated);
         let second = plan(&store, &spec("v"), None, 1).await;
         assert!(second.run_with(0, Some(values(axes)), &open).await.unwrap());
-        write(&store, &spec("x"), None, axes).await;
+        write(&store, &spec("u"), None, axes).await;
         let outdated = second.commit_in_memory(&open).await;
         assert_eq!(problem(outdated), TaskPlanError::Outdated);
         let (store, known, one) = (text(&store), spec("w"), tasks(1));
