@@ -313,10 +313,6 @@ impl AttributeLocation {
         if let Some(why) = attribute_name::problem(&spec.name) {
             return Err(spec.error(why));
         }
-        let mut axes = dataset.root().axes.iter();
-        if scope == Scope::Vertex && !spec.overwrite && axes.any(|axis| axis.name == spec.name) {
-            return Err(BuildError::AttributeIsAxis(spec.name.clone()).into());
-        }
         let keys = Profile::V09.keys(level);
         let key = nodes::place(keys.node(&scope.array(&spec.name)))?;
         let row = spec
@@ -331,7 +327,13 @@ impl AttributeLocation {
                 return Err(Failure::State(StateError::AttributeExists { name, of }));
             }
             Some(_) => store.list_to_delete(&key, MAX_FILES).await?,
-            None => Vec::new(),
+            None => {
+                let mut axes = dataset.root().axes.iter();
+                if scope == Scope::Vertex && axes.any(|axis| axis.name == spec.name) {
+                    return Err(BuildError::AttributeIsAxis(spec.name.clone()).into());
+                }
+                Vec::new()
+            }
         };
         let old = old.iter().map(|file| nodes::below(&key, &file.name));
         Ok(Self {

@@ -60,8 +60,8 @@ fn labels_are_names_in_every_step() {
     bench.file("a.csv", TABLE);
     create(&bench, "@a.zv", "@a.csv");
     assert_eq!(names(&bench, "@a.zv"), NAMES);
-    let node = bench.path("a.zv/0/vertex_attributes/HLA_A__u2d/zarr.json");
-    let node: Value = serde_json::from_slice(&fs::read(node).unwrap()).unwrap();
+    let path = bench.path("a.zv/0/vertex_attributes/HLA_A__u2d/zarr.json");
+    let node: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let stored = [&node["attributes"]["name"], &node["attributes"]["label"]];
     assert_eq!(stored, [&json!("HLA_A__u2d"), &json!("HLA-A")]);
     assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
@@ -140,6 +140,9 @@ fn one_rule_is_for_creation_and_changes() {
     assert!(bench.path("a.zv/0/vertex_attributes/HLA_A__u2d").exists());
     bench.says(&["edit", "@a.zv", "--drop-attribute", "HLA-A", "--quiet"]);
     assert!(!bench.path("a.zv/0/vertex_attributes/HLA_A__u2d").exists());
+    bench.file("t.csv", "row_id,vertex.x\n0,1\n1,2\n");
+    let said = bench.refused(&edit);
+    assert!(said.contains("has the name of an axis"), "{said}");
     let long = "é".repeat(50);
     bench.file("t.csv", &format!("row_id,{long}\n0,1\n1,2\n"));
     bench.refused(&edit);
