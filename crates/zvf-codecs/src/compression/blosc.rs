@@ -76,11 +76,12 @@ pub(crate) fn blocks(prefix: &[u8], stored: u64) -> Result<BlocksPrefix, DecodeE
         let starts = BlockStarts::parse(&parsed, prefix).map_err(fail)?;
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let range = |block| {
-            let span = starts.span(&parsed, block).unwrap_or_default();
-            offset(span.start)..offset(span.end)
+            let found = starts.span(&parsed, block);
+            let span = found.ok_or_else(|| fail(ChunkError::Block(block)))?;
+            Ok(offset(span.start)..offset(span.end))
         };
-        let ranges = (0..parsed.block_count()).map(range).collect();
-        (parsed.blocksize().into(), StoredBlocks::At(ranges))
+        let ranges: Result<_, DecodeError> = (0..parsed.block_count()).map(range).collect();
+        (parsed.blocksize().into(), StoredBlocks::At(ranges?))
     };
     Ok(BlocksPrefix::Blocks(ChunkBlocks {
         header: *first,
@@ -104,12 +105,11 @@ pub(super) fn decode_block(
         typesize: parsed.typesize().into(),
         ..BlockContext::default()
     };
-    let done = DECODER.with_borrow_mut(|decoder| {
+    DECODER.with_borrow_mut(|decoder| {
         let done = decoder.block(&parsed, number, stored, &context, out);
         decoder.shrink_to(MAX_CACHED_BUFFER_BYTES);
-        done
-    });
-    done.map_err(fail)
+        done.map_err(fail)
+    })
 }
 
 /// Decodes a chunk, within `limit` bytes. The header declares the decoded size, which is allocated

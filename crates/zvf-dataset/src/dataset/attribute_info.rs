@@ -290,8 +290,10 @@ impl Dataset {
             let own = nodes::named(layout.described_at(level, &part), name)?;
             let mut found = None;
             for key in own.into_iter().chain(foreign.flatten()) {
-                let node = nodes::read_one(self.store(), &key).await?;
-                found = found.or(node.map(|node| (key, node)));
+                if let Some(node) = nodes::read_one(self.store(), &key).await? {
+                    found = Some((key, node));
+                    break;
+                }
             }
             let Some((key, node)) = found else {
                 continue;
