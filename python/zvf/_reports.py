@@ -20,7 +20,7 @@ class ChangeReport:
     removed: int
     """Number of removed vertices."""
     objects: NDArray[np.int64]
-    """Ids of the objects that were added or replaced; of a deletion, of those that were deleted."""
+    """Ids of the objects that were added or replaced; after a deletion, ids of the deleted objects."""
     chunks: int
     """Number of changed chunks."""
     severed: int

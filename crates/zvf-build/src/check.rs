@@ -66,8 +66,8 @@ pub(crate) fn check_axes_of_conditions(
     geometry: &Geometry,
     design: &Design,
 ) -> Result<(), BuildError> {
-    let axes = design.axes.clone();
-    let axes = axes.unwrap_or_else(|| metadata::default_axes(geometry.axes()));
+    let own = design.axes.clone();
+    let axes = own.unwrap_or_else(|| metadata::default_axes(geometry.axes()));
     let mut attributes = geometry.columns(Scope::Vertex).iter();
     match attributes.find(|column| axes.iter().any(|axis| axis.name == column.name)) {
         Some(column) => Err(BuildError::AttributeIsAxis(column.name.clone())),

@@ -22,7 +22,7 @@ pub(crate) struct FragmentTableCache(Mutex<CachedTables>);
 struct CachedTables {
     tables: HashMap<ChunkCoord, Arc<FragmentTable>>,
     bytes: usize,
-    /// Those of all chunks were inserted that the store records.
+    /// Whether tables were inserted for all chunks whose rows the store records.
     has_all: bool,
 }
 

@@ -239,8 +239,8 @@ impl Catalog<'_> {
         })
     }
 
-    /// Resolves a selection to names in `scopes`. Names with a scope are not looked up, except for
-    /// those that are no identifiers; opening the attribute tells whether it exists.
+    /// Resolves a selection to names in `scopes`. Looks a name with a scope up only if it is not an
+    /// identifier; otherwise, opening the attribute tells whether it exists.
     ///
     /// # Errors
     ///

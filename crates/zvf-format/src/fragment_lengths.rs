@@ -1,8 +1,8 @@
 //! Lengths of the fragments of a chunk whose rows follow one another.
 //!
-//! The inventory of a sealed store has one such blob for each fragment index whose fragments are
-//! ranges, each of which starts where the one before ends, as bulk writers store them. It says the
-//! same as the index, in about a sixteenth of the bytes.
+//! The inventory of a sealed store has one such blob for each fragment index with contiguous
+//! fragments, as bulk writers store them: ranges that each start at the end of the one before. The
+//! blob is equivalent to the index, and takes about a sixteenth of its bytes.
 //!
 //! | part | size in bytes | content |
 //! |---|---|---|

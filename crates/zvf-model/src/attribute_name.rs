@@ -1,8 +1,8 @@
 //! Names of attributes: any text is a label, and an identifier is stored for it.
 //!
 //! The format requires the name of an attribute, which is also that of its node, to consist of letters,
-//! digits and `_`, and not to start with a digit. A label that is such an identifier is stored as it
-//! is. In every other label, each other character is replaced by `_`, and a suffix tells what each `_`
+//! digits and `_`, and not to start with a digit. A label that is such an identifier is stored
+//! unchanged. In every other label, each other character is replaced by `_`, and a suffix tells what each `_`
 //! stands for, so that a stored name means one label and no two labels share a stored name:
 //!
 //! | label | stored name |
@@ -30,7 +30,7 @@ const CODES: &str = "__u";
 /// Code of a `_` that no character of the label stands for.
 const INSERTED: &str = "x";
 
-/// Returns whether a name is stored as it is.
+/// Returns whether a name is stored unchanged.
 fn is_identifier(name: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     name.chars().all(is_part) && !name.is_empty() && !starts_with_digit(name)

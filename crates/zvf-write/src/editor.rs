@@ -86,7 +86,7 @@ pub struct ChangeSummary {
     pub added: u64,
     /// Number of removed vertices.
     pub removed: u64,
-    /// Ids of the objects that were added or replaced; of a removal, of those that were removed.
+    /// Ids of the objects that were added or replaced; after a removal, ids of the removed objects.
     pub objects: Vec<i64>,
     /// Number of changed chunks.
     pub chunks: u64,

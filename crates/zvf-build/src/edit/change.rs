@@ -117,6 +117,6 @@ pub struct Edits {
     pub severed: usize,
     /// Number of links removed because an end was removed.
     pub links: usize,
-    /// Ids of the objects that were added or replaced, or else removed.
+    /// Ids of the objects that were added or replaced; after a removal, ids of the removed objects.
     pub objects: Vec<i64>,
 }

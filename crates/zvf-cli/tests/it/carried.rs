@@ -421,6 +421,11 @@ fn grouped(words: &[&str]) -> Bench {
     for (name, text) in PATHS {
         bench.file(name, text);
     }
+    create(&bench, words);
+    bench
+}
+
+fn create(bench: &Bench, words: &[&str]) {
     let line = [
         "create",
         "@a.zv",
@@ -430,7 +435,6 @@ fn grouped(words: &[&str]) -> Bench {
         "streamlines",
     ];
     bench.says(&[&line, words, &["--quiet"]].concat());
-    bench
 }
 
 /// Replaces the values below a node by bytes that cannot be decoded.
@@ -460,16 +464,7 @@ fn objects_selected_by_a_group_stay_in_their_other_groups() {
         "a.group_attributes.csv",
         "group,group.name\n0,both\n1,two\n2,one\n",
     );
-    let line = [
-        "create",
-        "@a.zv",
-        "--from",
-        "@a.csv",
-        "--kind",
-        "streamlines",
-        "--quiet",
-    ];
-    bench.says(&line);
+    create(&bench, &[]);
     for file in ["@b.csv", "@b.npz", "@b.trx"] {
         let query = ["query", "@a.zv", "--group", "two", "-o", file, "--quiet"];
         assert_eq!(bench.code(&query), Some(0));

@@ -96,8 +96,8 @@ impl GeoParquetWriter {
     /// Creates the file.
     pub(crate) fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
         let mut left_out = Vec::new();
-        let crs = description.crs.as_ref().filter(|crs| !crs.is_null());
-        let crs = crs.and_then(|crs| {
+        let stated = description.crs.as_ref().filter(|crs| !crs.is_null());
+        let crs = stated.and_then(|crs| {
             if is_default_crs(crs) || is_projjson(crs) {
                 return Some(crs.clone());
             }

@@ -157,8 +157,8 @@ impl CellAttribute {
         // Other writers put the shape of attributes of links between chunks last.
         let is_last = self.role == CellAttributeRole::CrossChunkLink;
         let row_shape = |is_here: bool| self.row_shape.clone().filter(|_| is_here);
-        let members = JsonMembers::tagged(self.role.tag());
-        let members = attribute_name::write(members, self.name.as_deref())
+        let tagged = JsonMembers::tagged(self.role.tag());
+        let members = attribute_name::write(tagged, self.name.as_deref())
             .with("dtype", self.dtype.to_string())
             .with_some("channel_names", self.channel_names.clone())
             .with_some("row_shape", row_shape(!is_last));

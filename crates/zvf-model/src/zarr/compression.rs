@@ -142,7 +142,7 @@ impl Codec {
     }
 
     /// Creates the codec of Blosc with a compressor, over the shuffled bits of numbers of `size`
-    /// bytes, in blocks of 16 KiB, of which readers fetch those with the rows of a query.
+    /// bytes, in blocks of 16 KiB. Readers fetch only the blocks with the rows of a query.
     pub fn blosc(compressor: &str, size: usize) -> Self {
         let settings = JsonMembers::default()
             .with("typesize", size)

@@ -69,7 +69,7 @@ pub(super) async fn values_of_links(
     Ok(())
 }
 
-/// Returns the folders of attributes of links from a level to those that `filter` selects.
+/// Returns the folders of link attributes between `level` and the levels that `filter` selects.
 async fn values(
     store: &Store,
     group: &Key,

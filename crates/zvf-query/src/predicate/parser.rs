@@ -66,10 +66,11 @@ fn unquoted(text: &str, at: usize) -> Option<(usize, &str)> {
     let (mut from, mut to) = (start, start);
     for word in words.by_ref() {
         let next = to + word.len();
-        match is_keyword(&word.trim()) {
-            true if to > at => break,
-            true => from = next,
-            false => {}
+        if is_keyword(&word.trim()) {
+            if to > at {
+                break;
+            }
+            from = next;
         }
         to = next;
     }

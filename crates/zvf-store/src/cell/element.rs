@@ -386,12 +386,11 @@ impl Element {
         let mut decoded = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         let mut rest = &mut decoded[..];
         for block in run.clone() {
-            let length = blocks.decoded(block);
-            let length = length.end.saturating_sub(length.start);
+            let bounds = blocks.decoded(block);
+            let length = bounds.end.saturating_sub(bounds.start);
             let out = rest.split_off_mut(..usize::try_from(length).unwrap_or(usize::MAX));
-            let range = blocks.stored(block);
-            let range =
-                range.start.saturating_sub(stored_start)..range.end.saturating_sub(stored_start);
+            let Range { start, end } = blocks.stored(block);
+            let range = start.saturating_sub(stored_start)..end.saturating_sub(stored_start);
             let bytes = stored.get(offsets(&range)).unwrap_or_default();
             let done = blocks.decode(block, bytes, out.unwrap_or_default());
             done.map_err(|source| self.decode_error(source))?;
